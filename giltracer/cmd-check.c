@@ -18,8 +18,8 @@
 #include "locate/probes.h"
 #include "locate/python.h"
 #include "system/uprobes.h"
-#include "record/preloading.h"
-#include "record/resolve.h"
+#include "record/library.h"
+#include "record/record.h"
 #include "session/temp_session.h"
 
 enum verdict { OK, NOTE, MISSING };

@@ -4,25 +4,197 @@
 #include "cmd-metrics.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/child.h"
 #include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/opts.h"
+#include "base/vec.h"
 #include "cmd.h"
 #include "live/totals.h"
+#include "locate/probes.h"
+#include "locate/process.h"
+#include "metrics/autorecord.h"
 #include "metrics/exposition.h"
 #include "metrics/serve.h"
-#include "metrics/autorecord.h"
+#include "metrics/uprobe_totals.h"
 #include "metrics/watch.h"
-#include "record/counting.h"
-#include "record/uprobe_totals.h"
+#include "preload/totals.h"
+#include "record/group_signals.h"
+#include "record/job.h"
+#include "record/library.h"
+#include "record/record.h"
 #include "session/temp_session.h"
+
+/* ---- a program with the library counting (preload/totals.h), without a recording */
+
+/* A program to be counted. { 0 } is empty. */
+struct counting {
+	struct job *job;
+	uint64_t stamp, ns; /* both clocks when the program was prepared */
+};
+
+/* The least time between the two readings of the clocks: the rate is then right to some
+ * millionths. */
+#define APART_NS (20 * NS_PER_MS)
+
+/* Writes the rate of the processor's counter, which all processes of the program use. */
+static int write_rate(const struct counting *counting, const char *folder, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/" TOTALS_RATE, folder);
+	CLEANUP(close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	uint64_t stamp, ns, mult;
+
+	ticks_look(&stamp, &ns);
+	if (ns - counting->ns < APART_NS) {
+		const struct timespec rest = {
+			.tv_nsec = (long)(APART_NS - (ns - counting->ns)),
+		};
+
+		nanosleep(&rest, NULL);
+		ticks_look(&stamp, &ns);
+	}
+	mult = (uint64_t)(((unsigned __int128)(ns - counting->ns) << 32) /
+	                  (stamp - counting->stamp));
+	if (fd < 0 || write(fd, &mult, sizeof(mult)) != (ssize_t)sizeof(mult))
+		return error_errno(err, "%s", path);
+	return 0;
+}
+
+/* Find the program, the interpreter and the library. Returns 0, or as the run_counted function of a
+ * command. */
+static int counting_prepare(struct counting *ret, const struct record_options *options,
+                            char *const *argv, struct error *err)
+{
+	int failed;
+
+	ret->job = xcalloc(1, sizeof(*ret->job));
+	ret->job->options = options;
+	ticks_look(&ret->stamp, &ret->ns);
+	failed = job_find_program(ret->job, argv, err);
+	if (failed < 0)
+		return failed;
+	return preloading_check(&ret->job->events.preloading, ret->job->program.python, err);
+}
+
+/* ---- the program */
+
+/* The caller frees the array, but not its strings. */
+static const char **argv_of(const struct job *job)
+{
+	VEC(const char *) args = { 0 };
+
+	*vec_push(&args) = job->program.python->command;
+	for (const char *const *option = job->program.python_options; option && *option; option++)
+		*vec_push(&args) = *option;
+	if (job->program.option)
+		*vec_push(&args) = job->program.option;
+	*vec_push(&args) = job->program.target;
+	for (char *const *arg = job->program.argv; *arg; arg++)
+		*vec_push(&args) = *arg;
+	*vec_push(&args) = NULL;
+	return args.v;
+}
+
+/* A signal to the whole group has reached the program already; one to giltracer alone is passed
+ * on. */
+static void pass_on(struct child *program, struct group_signals *group,
+                    const struct signals *signals)
+{
+	struct signalfd_siginfo info;
+
+	while (read(signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info)) {
+		int signal = (int)info.ssi_signo;
+
+		if (signal != SIGCHLD && !group_signals_saw(group, signal) && !child_ended(program))
+			kill(program->pid, signal);
+	}
+}
+
+static void watch_counted(struct child *program, struct group_signals *group,
+                          const struct signals *signals)
+{
+	while (!child_ended(program)) {
+		struct pollfd fd = { .fd = signals->fd, .events = POLLIN };
+
+		if (poll(&fd, 1, -1) < 0 && errno != EINTR)
+			break;
+		pass_on(program, group, signals);
+	}
+	child_wait(program);
+}
+
+static int run_counted(const struct counting *counting, const char *folder,
+                       const struct signals *signals, struct child *program,
+                       struct group_signals *group, struct error *err)
+{
+	const struct job *job = counting->job;
+	CLEANUP(free) char *preload = preloading_variable(job->events.preloading.library);
+	CLEANUP(free) char *totals = xasprintf(TOTALS_ENV "=%s", folder);
+	CLEANUP(free) const char **argv = argv_of(job);
+	char *env[] = { preload, totals, NULL };
+	const struct child_spec spec = {
+		.file = job->program.python->command,
+		.argv = (char *const *)(uintptr_t)argv,
+		.env = env,
+		.mask = &signals->old,
+	};
+
+	if (write_rate(counting, folder, err) < 0 || group_signals_start(group, err) < 0)
+		return -1;
+	if (child_spawn(program, &spec, err) < 0) {
+		error_prefix(err, "%s", spec.file);
+		return err->code == ENOENT   ? -EXIT_NOT_FOUND
+		       : err->code == EACCES ? -EXIT_CANNOT_RUN
+		                             : -1;
+	}
+	watch_counted(program, group, signals);
+	return 0;
+}
+
+/*
+ * Run the program to its end, with pages of totals in folder, an absolute path. The caller has
+ * blocked signals; those sent to giltracer alone are passed on to the program. Returns 0, or as the
+ * run_counted function of a command.
+ */
+static int counting_run(const struct counting *counting, const char *folder,
+                        const struct signals *signals, struct record_outcome *ret,
+                        struct error *err)
+{
+	struct child program = CHILD_NONE;
+	struct group_signals group = GROUP_SIGNALS_NONE;
+	int failed = run_counted(counting, folder, signals, &program, &group, err);
+
+	*ret = (struct record_outcome){ 0 };
+	if (failed == 0 && WIFSIGNALED(program.status))
+		ret->signal = WTERMSIG(program.status);
+	else if (failed == 0)
+		ret->exit_status = WEXITSTATUS(program.status);
+	child_done(&program);
+	group_signals_done(&group);
+	return failed;
+}
+
+static void counting_done(struct counting *counting)
+{
+	if (counting->job)
+		job_free(counting->job);
+	counting->job = NULL;
+}
 
 /* ---- reports */
 
@@ -125,11 +297,40 @@ int metrics_run_program(const struct record_options *options, char *const *argv,
 
 /* ---- running programs */
 
+/* Finds where the GIL is taken and released; fails unless all places are known. */
+static int find_probes(struct probe_set **ret, pid_t pid, struct error *err)
+{
+	CLEANUP(probe_set_free) struct probe_set *set = NULL;
+	struct process_python process;
+	int failed;
+
+	if (process_python_find(&process, pid, err) < 0)
+		return -1;
+	if (process.python->free_threaded)
+		failed = error_set(
+			err, ENOTSUP,
+			"process %d runs a free-threaded Python, whose GIL has no metrics",
+			(int)pid);
+	else
+		failed = resolve_probes(&set, process.python, 0, err);
+	process_python_done(&process);
+	if (failed < 0)
+		return -1;
+	if (!set->releases_known)
+		return error_set(err, ENOTSUP,
+		                 "process %d: some of the places where its Python releases the GIL "
+		                 "are unknown: start it with giltracer --metrics",
+		                 (int)pid);
+	*ret = take(set);
+	return 0;
+}
+
 /* Adds a program that does not count itself: by uprobes, if permitted, as long as it is served. */
 static int add_uncounted(struct watch *watch, pid_t pid, const struct metrics_options *options,
                          struct error *err)
 {
 	struct trigger trigger;
+	struct probe_set *set = NULL;
 	struct totals *totals;
 	struct error ignored;
 
@@ -146,7 +347,7 @@ static int add_uncounted(struct watch *watch, pid_t pid, const struct metrics_op
 			"process %d: gil_kept is known only for programs that were started "
 			"with giltracer --metrics",
 			(int)pid);
-	return uprobe_totals_open(&totals, pid, err) < 0
+	return find_probes(&set, pid, err) < 0 || uprobe_totals_open(&totals, pid, set, err) < 0
 	               ? -1
 	               : watch_add_totals(watch, totals, pid, err);
 }

@@ -13,7 +13,7 @@
 #include "locate/framefetch.h"
 #include "locate/probes.h"
 #include "locate/python.h"
-#include "record/resolve.h"
+#include "record/record.h"
 
 static const char *cost_name(enum probe_cost cost)
 {

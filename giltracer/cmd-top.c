@@ -8,22 +8,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/types.h>
 #include <unistd.h>
+
 #ifdef HAVE_NCURSES
 #include <curses.h>
 #endif
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/opts.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "base/vec.h"
 #include "cmd.h"
+#include "live/keep.h"
 #include "live/usage.h"
-#include "record/attach.h"
-#include "record/kept.h"
+#include "locate/python.h"
+#include "record/execution.h"
+#include "record/notes.h"
 #include "record/perf.h"
+#include "record/record.h"
 #include "report/session_report.h"
 #include "session/temp_session.h"
 
@@ -193,6 +201,64 @@ static void print_json(const struct top *top)
 	                 top->usage.free, "threads", threads);
 	json_dumpf(root, stdout, JSON_COMPACT | JSON_REAL_PRECISION(6));
 	putchar('\n');
+}
+
+/* ---- a session of the samples that are kept */
+
+/**
+ * @command: what the process was started with, NULL-terminated; @python: its interpreter
+ * All are borrowed.
+ */
+struct kept {
+	pid_t pid;
+	char *const *command;
+	const struct python *python;
+	struct keep *keep;
+};
+
+static char **copy_command(char *const *command)
+{
+	VEC(char *) args = { 0 };
+
+	for (; *command; command++)
+		*vec_push(&args) = xstrdup(*command);
+	*vec_push(&args) = NULL;
+	return args.v;
+}
+
+static void add_note(struct session *session, const struct kept *kept, uint64_t kept_ns)
+{
+	CLEANUP(free)
+	char *text = xasprintf(keep_is_short(kept->keep) ? NOTE_KEPT_SHORT : NOTE_KEPT,
+	                       (double)kept_ns / (double)NS_PER_SECOND);
+
+	session_add_note(session, "kept", 1, text);
+}
+
+/* Write a session with all samples that are kept so far into the existing folder dir. */
+static int kept_session(const struct kept *kept, const char *dir, struct error *err)
+{
+	CLEANUP(session_free) struct session *session = describe_session(kept->python);
+	CLEANUP(free) char *path = xasprintf("%s/stacks.samples", dir);
+	char name[] = "stacks.samples";
+	struct session_pass pass = {
+		.kind = PASS_STACKS,
+		.samples = name,
+		.start_ns = keep_start_ns(kept->keep),
+		.stop_ns = clock_now_ns(),
+		.pid = (uint32_t)kept->pid,
+	};
+
+	pass.wall_ns = pass.stop_ns - pass.start_ns;
+	session->command = copy_command(kept->command);
+	session->no_children = true;
+	session->releases_known = true;
+	session->python_trace = xstrdup(python_trace_names[PYTHON_TRACE_NONE]);
+	session_add_pass(session, &pass);
+	add_note(session, kept, pass.wall_ns);
+	if (keep_write(kept->keep, path, pass.stop_ns, err) < 0)
+		return -1;
+	return session_write(session, dir, err);
 }
 
 /* ---- a report of the last seconds */
@@ -524,7 +590,7 @@ static int run(struct top *top, struct error *err)
 
 	if (cmd_check_output(top->output, err) < 0 || usage_open(&top->source, top->pid, err) < 0)
 		return -1;
-	top->command = attach_command(top->pid);
+	top->command = execution_command(top->pid);
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGTERM, &end, NULL);
 	open_screen(top);

@@ -95,3 +95,9 @@ bool str_has_suffix(const char *s, const char *suffix)
 
 	return len >= suffix_len && memcmp(s + len - suffix_len, suffix, suffix_len) == 0;
 }
+
+void str_set_once(char **where, const char *text)
+{
+	if (!*where)
+		*where = xstrdup(text);
+}

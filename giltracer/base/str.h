@@ -35,6 +35,9 @@ void str_add_pattern(struct str *str, const char *name);
 bool str_has_prefix(const char *s, const char *prefix);
 bool str_has_suffix(const char *s, const char *suffix);
 
+/* Copies the text to *where unless there is one: the first problem is the one to report. */
+void str_set_once(char **where, const char *text);
+
 static inline void cleanup_str_done(struct str *str)
 {
 	str_done(str);

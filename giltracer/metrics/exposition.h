@@ -11,12 +11,6 @@ enum exposition { EXPOSITION_PROMETHEUS, EXPOSITION_OPENMETRICS };
 /* The value of Content-Type. */
 const char *exposition_type(enum exposition format);
 
-/* The format that an Accept header asks for; NULL: no such header. */
-enum exposition exposition_accepted(const char *accept);
-
-/* Whether an Accept-Encoding header permits gzip. */
-bool exposition_may_gzip(const char *accept_encoding);
-
 /* Append the metrics of all processes as of the last watch_update(). */
 void exposition_write(struct str *out, const struct watch *watch, enum exposition format);
 

@@ -17,7 +17,6 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/thread.h"
-#include "metrics/exposition.h"
 
 /* ---- the address to listen on */
 
@@ -208,7 +207,7 @@ static int quality_of(const char *list, const char *name)
 }
 
 /* A client that accepts anything may not understand OpenMetrics, so it gets Prometheus' format. */
-enum exposition exposition_accepted(const char *accept)
+enum exposition serve_accepted(const char *accept)
 {
 	int open, plain;
 
@@ -221,7 +220,7 @@ enum exposition exposition_accepted(const char *accept)
 	return open > 0 && open >= plain ? EXPOSITION_OPENMETRICS : EXPOSITION_PROMETHEUS;
 }
 
-bool exposition_may_gzip(const char *accept_encoding)
+bool serve_may_gzip(const char *accept_encoding)
 {
 	int gzip;
 
@@ -523,7 +522,7 @@ static enum MHD_Result serve(void *data, struct MHD_Connection *connection, cons
 	accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
 	encoding = MHD_lookup_connection_value(connection, MHD_HEADER_KIND,
 	                                       MHD_HTTP_HEADER_ACCEPT_ENCODING);
-	response = find_answer(server, exposition_accepted(accept), exposition_may_gzip(encoding));
+	response = find_answer(server, serve_accepted(accept), serve_may_gzip(encoding));
 	return response ? MHD_queue_response(connection, MHD_HTTP_OK, response) : MHD_NO;
 }
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "metrics/exposition.h"
 #include "metrics/watch.h"
 
 struct server;
@@ -38,6 +39,12 @@ void listener_done(struct listener *listener);
  * an address or localhost: the name of a website that a browser was made to look up as 127.0.0.1
  * would let the scripts of that website read the metrics. */
 bool listener_accepts(bool loopback, const char *host);
+
+/* The format that an Accept header asks for; NULL: no such header. */
+enum exposition serve_accepted(const char *accept);
+
+/* Whether an Accept-Encoding header permits gzip. */
+bool serve_may_gzip(const char *accept_encoding);
 
 /* Serve the processes of watch in a thread. Until server_stop, only the server may use watch;
  * the listener's descriptor belongs to the server from now on. */

@@ -58,7 +58,7 @@ void process_file(char *ret, const char *suffix)
 /* ---- the folder */
 
 /* Its number, unless the program's limit is lower: above those that programs close without looking,
- * and next to the channel's (record/pass.c). */
+ * and next to the channel's (record/execution.c). */
 #define FOLDER_FD 5001
 
 /* A program that is about to lose the right to open the folder by its path keeps it open. It may

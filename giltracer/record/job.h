@@ -10,7 +10,7 @@
 #include "locate/shebang.h"
 #include "session/session.h"
 #include "system/uprobes.h"
-#include "record/preloading.h"
+#include "record/library.h"
 #include "record/record.h"
 
 /**

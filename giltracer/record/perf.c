@@ -554,13 +554,6 @@ void recorder_done(struct recorder *rec)
 
 /* ---- several of one process at the same time */
 
-/* Only the first problem is reported. */
-static void set_once(char **where, const char *text)
-{
-	if (!*where)
-		*where = xstrdup(text);
-}
-
 int recorders_start(struct recorders *r, const struct signals *signals, struct error *err)
 {
 	struct perf_plan plans[RECORDERS_MAX];
@@ -592,11 +585,11 @@ void recorders_command(struct recorders *r, const char *command, char **note)
 			continue;
 		sent[i] = recorder_command(&r->v[i], command, &err) == 0;
 		if (!sent[i] && !r->ended(r->data))
-			set_once(note, err.text);
+			str_set_once(note, err.text);
 	}
 	for (size_t i = 0; i < r->count; i++)
 		if (sent[i] && recorder_answer(&r->v[i], &err) < 0 && !r->ended(r->data))
-			set_once(note, err.text);
+			str_set_once(note, err.text);
 }
 
 int recorders_enable_standby(struct recorders *r, struct error *err)
@@ -619,7 +612,7 @@ void recorders_finish(struct recorders *r, char **note)
 		recorder_stop(&r->v[i]);
 	for (size_t i = 0; i < r->count; i++)
 		if (recorder_finish(&r->v[i], &err) < 0)
-			set_once(&why, err.text);
+			str_set_once(&why, err.text);
 	if (!why)
 		return;
 	free(*note);

@@ -11,20 +11,19 @@
 
 #include "base/alloc.h"
 #include "base/datadir.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/str.h"
 #include "base/thread.h"
-#include "base/error.h"
 #include "live/family.h"
 #include "live/target.h"
 #include "locate/process.h"
-#include "record/attach.h"
-#include "system/sandbox.h"
-#include "system/perf_access.h"
-#include "record/freethreaded.h"
+#include "record/execution.h"
 #include "record/job.h"
-#include "record/joining.h"
-#include "record/resolve.h"
+#include "record/library.h"
+#include "record/record.h"
+#include "system/perf_access.h"
+#include "system/sandbox.h"
 
 /* python, python3.11, /usr/bin/python3 */
 static bool names_python(const char *script)
@@ -141,7 +140,7 @@ static int find_running(struct job *job, char *const *argv, struct error *err)
 		return -1;
 	if (job->pid != (pid_t)job->options->pid)
 		log_info(FAMILY_TAKEN, job->options->pid, (int)job->pid);
-	job->program.command = attach_command(job->pid);
+	job->program.command = execution_command(job->pid);
 	job->program.target = job->program.command[0];
 	job->program.argv = job->program.command + 1;
 	return 0;
@@ -479,6 +478,39 @@ static bool may_hand_over(struct job *job)
 	       !job->program.python->free_threaded &&
 	       (job->events.calls.library ||
 	        preloading_check(&job->events.calls, job->program.python, &ignored) == 0);
+}
+
+/* To be called if no probes were found, for the reason in err. Returns 0 for a build whose
+ * probes are unknown, which is recorded without them, and -1 with err unchanged for any other. */
+static int freethreaded_without_probes(struct job *job, struct error *err)
+{
+	if (!job->program.python->free_threaded || err->code != ENOTSUP)
+		return -1;
+	job->events.unknown_build = true;
+	log_warn("%s: thread states and the reasons for sleeps are recorded, but not the locks "
+	         "that threads wait for",
+	         err->text);
+	return 0;
+}
+
+/*
+ * Those of the events, NULL-terminated, that show which import turns the GIL on. They are recorded
+ * also before tracing starts, because most imports precede it. The caller frees the array.
+ */
+static const char **freethreaded_early_events(const char *const *events)
+{
+	const char **early;
+	size_t n = 0;
+
+	while (events[n])
+		n++;
+	early = xcalloc(n + 1, sizeof(*early));
+	n = 0;
+	for (; *events; events++)
+		if (str_has_suffix(*events, ":gil_module") ||
+		    str_has_suffix(*events, ":enable_gil"))
+			early[n++] = *events;
+	return early;
 }
 
 int job_prepare_probes(struct job *job, struct error *err)

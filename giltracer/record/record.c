@@ -2,18 +2,35 @@
 /* Records a program into a session folder. */
 #include "record/record.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/log.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "binary/debugfile.h"
+#include "locate/python.h"
 #include "record/job.h"
+#include "record/library.h"
 #include "record/perf.h"
+#include "session/session.h"
+#include "session/sources.h"
+#include "system/probe_lease.h"
 
 const char *const probes_kind_names[] = { "auto", "uprobes", "preload", "both", "none", NULL };
 
@@ -102,4 +119,231 @@ int record_exit(const struct record_outcome *outcome)
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	raise(outcome->signal);
 	return outcome->exit_status;
+}
+
+/* ---- the session's folder */
+
+/* All files of a session; perf renames an existing output to .old. */
+static const char *const SESSION_FILES[] = {
+	SESSION_FILE,
+	SOURCES_FILE,
+	"gil.perf.data",
+	"gil.perf.data.old",
+	"gil.viztracer.json",
+	"gil.codes",
+	"gil.codes.part",
+	"gil.children",
+	"gil.samples",
+	RECORD_PRELOAD,
+	RECORD_STACKS_PRELOAD,
+	"stacks.perf.data",
+	"stacks.perf.data.old",
+	"stacks.viztracer.json",
+	"stacks.children",
+	"stacks.samples",
+	RECORD_SWITCHES,
+	RECORD_SWITCHES ".old",
+	"gil.wakeups.perf.data",
+	"gil.wakeups.perf.data.old",
+	"stacks.wakeups.perf.data",
+	"stacks.wakeups.perf.data.old",
+};
+
+static void remove_files(const char *dir)
+{
+	struct error ignored;
+
+	for (size_t i = 0; i < sizeof(SESSION_FILES) / sizeof(*SESSION_FILES); i++) {
+		CLEANUP(free) char *path = xasprintf("%s/%s", dir, SESSION_FILES[i]);
+
+		if (str_has_suffix(SESSION_FILES[i], ".preload"))
+			file_remove_tree(path, &ignored);
+		else
+			unlink(path);
+	}
+}
+
+void record_remove_folder(const char *dir)
+{
+	remove_files(dir);
+	rmdir(dir);
+}
+
+static bool is_session_file(const char *name)
+{
+	for (size_t i = 0; i < sizeof(SESSION_FILES) / sizeof(*SESSION_FILES); i++)
+		if (!strcmp(name, SESSION_FILES[i]))
+			return true;
+	return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* A folder with other files is neither written to nor cleared. */
+static bool is_ours(const char *dir)
+{
+	CLEANUP(closedir) DIR *entries = opendir(dir);
+	struct dirent *entry;
+
+	while (entries && (entry = readdir(entries)))
+		if (!is_session_file(entry->d_name))
+			return false;
+	return entries;
+}
+
+/* A session contains arguments, code and stacks. */
+static int make_private(const char *dir, struct error *err)
+{
+	struct stat st;
+
+	if (stat(dir, &st) < 0)
+		return error_errno(err, "%s", dir);
+	if (st.st_uid != geteuid())
+		return error_set(err, EEXIST, "%s: exists and belongs to another user", dir);
+	return chmod(dir, 0700) < 0 ? error_errno(err, "%s", dir) : 0;
+}
+
+/* An existing folder is emptied and kept: it may be a mount point, or a link to a folder. */
+static int make_folder(const char *dir, struct error *err)
+{
+	if (mkdir(dir, 0700) == 0)
+		return 0;
+	if (errno != EEXIST)
+		return error_errno(err, "%s", dir);
+	if (!is_ours(dir))
+		return error_set(err, EEXIST,
+		                 "%s: exists and contains files that are not part of a session",
+		                 dir);
+	if (make_private(dir, err) < 0)
+		return -1;
+	remove_files(dir);
+	return 0;
+}
+
+int record_make_folder(char **ret, const char *dir, struct error *err)
+{
+	if (make_folder(dir, err) < 0)
+		return -1;
+	*ret = realpath(dir, NULL);
+	return *ret ? 0 : error_errno(err, "%s", dir);
+}
+
+/* ---- what the session document contains about the interpreter and the host */
+
+const char *const python_trace_names[] = { "auto", "native", "viztracer", "none", NULL };
+
+static char *timestamp(void)
+{
+	time_t now = time(NULL);
+	struct tm tm;
+	char buf[32];
+
+	gmtime_r(&now, &tm);
+	strftime(buf, sizeof(buf), "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return xstrdup(buf);
+}
+
+static char **command_copy(const struct job *job)
+{
+	struct {
+		char **v;
+		size_t n, alloc;
+	} args = { 0 };
+
+	if (job->program.option)
+		*vec_push(&args) = xstrdup(job->program.option);
+	*vec_push(&args) = xstrdup(job->program.target);
+	for (char *const *arg = job->program.argv; *arg; arg++)
+		*vec_push(&args) = xstrdup(*arg);
+	*vec_push(&args) = NULL;
+	return args.v;
+}
+
+/* The CPUs that the program may run on. */
+static unsigned usable_cpus(void)
+{
+	cpu_set_t set;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		return (unsigned)CPU_COUNT(&set);
+	return (unsigned)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+static void describe_host(struct session *session)
+{
+	struct utsname host;
+	char cwd[PATH_MAX];
+
+	if (uname(&host) == 0) {
+		session->kernel = xstrdup(host.release);
+		session->arch = xstrdup(host.machine);
+	}
+	session->cwd = getcwd(cwd, sizeof(cwd)) ? xstrdup(cwd) : NULL;
+	session->cpus = usable_cpus();
+}
+
+static void describe_probes(struct session *session, const struct probe_set *set)
+{
+	if (!set)
+		return;
+	session->build_id = xstrdup(set->build_id);
+	session->releases_known = set->releases_known;
+	session->functions = xcalloc(set->probes.n, sizeof(*session->functions));
+	for (size_t i = 0; i < set->probes.n; i++) {
+		const struct probe *probe = &set->probes.v[i];
+
+		if (probe->ret)
+			continue;
+		session->functions[session->function_count++] = (struct gil_function){
+			.name = xstrdup(probe->function),
+			.kind = xstrdup(symbol_kind_name(probe->kind)),
+			.offset = probe->offset,
+		};
+	}
+	if (set->note && session->gil_detect)
+		session_add_note(session, "probes", 1, set->note);
+}
+
+struct session *describe_session(const struct python *python)
+{
+	struct session *session = session_new();
+
+	session->created = timestamp();
+	session->executable = xstrdup(python->executable);
+	session->python_version = xstrdup(python->version);
+	session->implementation = xstrdup(python->implementation);
+	session->free_threaded = python->free_threaded;
+	describe_host(session);
+	return session;
+}
+
+struct session *job_describe(const struct job *job)
+{
+	struct session *session = describe_session(job->program.python);
+
+	session->command = command_copy(job);
+	session->state_detect = job->options->state_detect;
+	session->gil_detect = job_wants_gil(job);
+	session->one_run = job->options->one_run;
+	session->no_children = job->options->no_children;
+	session->python_trace = xstrdup(python_trace_names[job->program.python_trace]);
+	session->perf_version = job->host.version ? xstrdup(job->host.version) : NULL;
+	describe_probes(session, job->events.probes);
+	session->releases_known |= !job_uses_uprobes(job);
+	return session;
+}
+
+/* ---- the probes */
+
+int resolve_probes(struct probe_set **ret, const struct python *python, unsigned frames,
+                   struct error *err)
+{
+	CLEANUP(free) char *group_suffix = lease_suffix();
+	bool asks = debugfile_asks_server(python->library);
+	int failed;
+
+	if (asks)
+		log_progress("asking debuginfod for the symbols of %s", python->library);
+	failed = probe_set_resolve(ret, python, frames, group_suffix, err);
+	if (asks)
+		log_progress(NULL);
+	return failed;
 }

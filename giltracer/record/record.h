@@ -6,10 +6,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/child.h"
 #include "base/error.h"
 #include "base/opts.h"
-#include "base/child.h"
 #include "locate/framefetch.h"
+#include "locate/probes.h"
+#include "locate/python.h"
+#include "session/session.h"
 
 /* What records the GIL's events: perf by uprobes, or a library inside the program; PROBES_BOTH:
  * both, to compare them, with perf's in the report; PROBES_NONE: neither, only samples. */
@@ -24,7 +27,7 @@ enum python_trace {
 	PYTHON_TRACE_NONE
 };
 
-/* The names in the option and in the session; in describe.c. */
+/* The names in the option and in the session. */
 extern const char *const python_trace_names[];
 
 /* VizTracer allocates its buffer when it starts: 10 million entries are about 640 MB of address
@@ -159,5 +162,16 @@ int record_session(const struct record_options *options, char *const *argv, cons
 /* The exit status to return. If a signal killed the program, this function does not return but
  * kills us by the same signal. */
 int record_exit(const struct record_outcome *outcome);
+
+/* ---- what the session document contains about the interpreter and the host */
+
+/* A session with these; the caller fills in the rest, and frees it with session_free. */
+struct session *describe_session(const struct python *python);
+
+/* ---- the probes */
+
+/* As probe_set_resolve. */
+int resolve_probes(struct probe_set **ret, const struct python *python, unsigned frames,
+                   struct error *err);
 
 #endif

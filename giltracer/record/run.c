@@ -12,11 +12,8 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "preload/format.h"
-#include "record/attach.h"
-#include "record/freethreaded.h"
+#include "record/execution.h"
 #include "record/notes.h"
-#include "record/pass.h"
-#include "record/sampling.h"
 #include "system/perf_access.h"
 #include "record/stdin_tee.h"
 #include "system/host.h"
@@ -114,7 +111,7 @@ static struct perf_plan plan_standby(const struct job *job, const struct perf_sh
 }
 
 /* One execution: the passes that it is recorded for, one or both. The first names its files. */
-struct execution {
+struct passes {
 	enum pass_kind kinds[2];
 	size_t count;
 	bool again; /* the program has run before */
@@ -131,9 +128,9 @@ static int exit_status_of(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static const char *first_name(const struct execution *execution)
+static const char *first_name(const struct passes *passes)
 {
-	return pass_kind_name(execution->kinds[0]);
+	return pass_kind_name(passes->kinds[0]);
 }
 
 static bool is_native(const struct job *job)
@@ -142,18 +139,18 @@ static bool is_native(const struct job *job)
 }
 
 /* A name in the session's folder; the caller frees it. */
-static char *trace_name(const struct job *job, const struct execution *execution)
+static char *trace_name(const struct job *job, const struct passes *passes)
 {
 	if (is_native(job))
-		return xstrdup(execution->kinds[0] == PASS_GIL ? RECORD_PRELOAD
-		                                               : RECORD_STACKS_PRELOAD);
-	return xasprintf("%s.viztracer.json", first_name(execution));
+		return xstrdup(passes->kinds[0] == PASS_GIL ? RECORD_PRELOAD
+		                                            : RECORD_STACKS_PRELOAD);
+	return xasprintf("%s.viztracer.json", first_name(passes));
 }
 
-/* The argument for struct pass_plan; the caller frees it. */
-static char *trace_argument(const struct job *job, const struct execution *execution)
+/* The argument for struct execution_plan; the caller frees it. */
+static char *trace_argument(const struct job *job, const struct passes *passes)
 {
-	CLEANUP(free) char *name = trace_name(job, execution);
+	CLEANUP(free) char *name = trace_name(job, passes);
 
 	switch (job->program.python_trace) {
 	case PYTHON_TRACE_NATIVE:
@@ -165,12 +162,12 @@ static char *trace_argument(const struct job *job, const struct execution *execu
 	}
 }
 
-static void add_pass(struct job *job, const struct execution *execution, enum pass_kind kind,
-                     const struct pass_result *result, const struct sampling *sampling)
+static void add_pass(struct job *job, const struct passes *passes, enum pass_kind kind,
+                     const struct execution_result *result, const struct sampling *sampling)
 {
-	const char *trace = first_name(execution);
+	const char *trace = first_name(passes);
 	CLEANUP(free) char *perf_data = xasprintf("%s.perf.data", pass_kind_name(kind));
-	CLEANUP(free) char *trace_file = trace_name(job, execution);
+	CLEANUP(free) char *trace_file = trace_name(job, passes);
 	CLEANUP(free) char *path = xasprintf("%s/%s", job->dir, trace_file);
 	CLEANUP(free) char *codes = xasprintf("%s.codes", trace);
 	CLEANUP(free) char *wakeups = xasprintf("%s.wakeups.perf.data", trace);
@@ -193,7 +190,7 @@ static void add_pass(struct job *job, const struct execution *execution, enum pa
 		.python_trace_note = result->trace_note,
 		.code_objects = result->codes ? codes : NULL,
 		.wakeups = wants_wakeups(job) ? wakeups : NULL,
-		.samples = sampling->taken && kind == execution->kinds[0] ? samples : NULL,
+		.samples = sampling->taken && kind == passes->kinds[0] ? samples : NULL,
 		.exit_status = exit_status_of(result->status),
 		.signal = signal_of(result->status),
 		.wall_ns = result->wall_ns,
@@ -224,8 +221,8 @@ static void note(struct job *job, const char *code, const char *text)
 	session_add_note(job->session, code, 1, text);
 }
 
-static void note_stacks(struct job *job, const struct pass_plan *plan,
-                        const struct pass_result *result, size_t i)
+static void note_stacks(struct job *job, const struct execution_plan *plan,
+                        const struct execution_result *result, size_t i)
 {
 	CLEANUP(free) char *text = NULL;
 
@@ -241,7 +238,7 @@ static const char *pause_counts_as(const struct job *job)
 	return job->program.python->free_threaded ? NOTE_AS_WAIT : NOTE_AS_HOLD;
 }
 
-static void note_stopped(struct job *job, const struct pass_result *result)
+static void note_stopped(struct job *job, const struct execution_result *result)
 {
 	CLEANUP(free) char *text = NULL;
 	uint64_t ns = 0;
@@ -254,7 +251,7 @@ static void note_stopped(struct job *job, const struct pass_result *result)
 	note(job, "stopped", text);
 }
 
-static void note_handover(struct job *job, const struct pass_result *result)
+static void note_handover(struct job *job, const struct execution_result *result)
 {
 	CLEANUP(free)
 	char *text = xasprintf(NOTE_HANDOVER,
@@ -264,7 +261,7 @@ static void note_handover(struct job *job, const struct pass_result *result)
 	session_add_note(job->session, "handover", 1, text);
 }
 
-static void note_stolen(struct job *job, const struct pass_result *result)
+static void note_stolen(struct job *job, const struct execution_result *result)
 {
 	double percent = steal_time_percent(result->stolen_ns, result->wall_ns,
 	                                    (uint64_t)sysconf(_SC_NPROCESSORS_ONLN));
@@ -291,20 +288,21 @@ static void note_unwritten(struct job *job, const struct preloading *preloading)
 			note(job, "unwritten", texts[i]);
 }
 
-static void note_channel(struct job *job, const struct pass_result *result)
+static void note_channel(struct job *job, const struct execution_result *result)
 {
 	bool early = !result->start_tid;
 	CLEANUP(free) char *text = NULL;
 
-	if (result->channel == PASS_CHANNEL_EXECUTED) {
+	if (result->channel == CHANNEL_EXECUTED) {
 		note(job, "executed", early ? NOTE_EXECUTED_EARLY : NOTE_EXECUTED);
 		return;
 	}
-	text = xasprintf(early ? NOTE_CLOSED_EARLY : NOTE_CLOSED, pass_channel_number());
+	text = xasprintf(early ? NOTE_CLOSED_EARLY : NOTE_CLOSED, execution_channel_number());
 	note(job, "closed", text);
 }
 
-static void note_result(struct job *job, const struct pass_plan *plan, struct pass_result *result)
+static void note_result(struct job *job, const struct execution_plan *plan,
+                        struct execution_result *result)
 {
 	for (size_t i = 0; i < plan->perf_count; i++)
 		note_stacks(job, plan, result, i);
@@ -334,7 +332,7 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 		note(job, "entry", result->entry_note);
 	else if (result->unloaded)
 		session_add_note(job->session, "not-loaded", 1, NOTE_NOT_LOADED);
-	else if (result->channel != PASS_CHANNEL_OPEN && !result->stop_ns)
+	else if (result->channel != CHANNEL_OPEN && !result->stop_ns)
 		note_channel(job, result);
 	else if (!result->start_ns)
 		note(job, "not-started", NOTE_NOT_STARTED);
@@ -347,16 +345,16 @@ static void note_result(struct job *job, const struct pass_plan *plan, struct pa
 		log_warn("%s", result->trace_note);
 }
 
-static void set_status(struct job *job, const struct execution *execution,
-                       const struct pass_result *result)
+static void set_status(struct job *job, const struct passes *passes,
+                       const struct execution_result *result)
 {
 	struct record_outcome *outcome = job->outcome;
 	int exit_status = exit_status_of(result->status);
 	CLEANUP(free) char *text = NULL;
 
-	if (execution->again && result->interrupted) {
+	if (passes->again && result->interrupted) {
 		note(job, "interrupted", NOTE_SECOND_RUN_CUT);
-	} else if (execution->again && exit_status != outcome->exit_status) {
+	} else if (passes->again && exit_status != outcome->exit_status) {
 		text = xasprintf(NOTE_RUNS_DIFFER, outcome->exit_status, exit_status);
 		note(job, "exit-status", text);
 		return;
@@ -366,11 +364,11 @@ static void set_status(struct job *job, const struct execution *execution,
 }
 
 /* The output of the second run is discarded: the first run has printed it. */
-static int open_null(const struct execution *execution, struct error *err)
+static int open_null(const struct passes *passes, struct error *err)
 {
 	int fd;
 
-	if (!execution->again)
+	if (!passes->again)
 		return -1;
 	fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	return fd < 0 ? error_errno(err, "/dev/null") : fd;
@@ -382,25 +380,24 @@ static void say_limit(const char *why)
 	log_info("%s", why);
 }
 
-static bool preloads_gil(const struct job *job, const struct execution *execution)
+static bool preloads_gil(const struct job *job, const struct passes *passes)
 {
-	return job_preloads(job) && execution->kinds[0] == PASS_GIL;
+	return job_preloads(job) && passes->kinds[0] == PASS_GIL;
 }
 
 /* Whether uprobes record the GIL until the library may take over. */
-static bool may_hand_over(const struct job *job, const struct execution *execution)
+static bool may_hand_over(const struct job *job, const struct passes *passes)
 {
 	return job->events.may_hand_over && job_uses_uprobes(job) && job->events.uprobes &&
-	       execution->kinds[0] == PASS_GIL;
+	       passes->kinds[0] == PASS_GIL;
 }
 
 /* The library, whether it records the GIL or calls; NULL: not used. */
-static const struct preloading *preloading_of(const struct job *job,
-                                              const struct execution *execution)
+static const struct preloading *preloading_of(const struct job *job, const struct passes *passes)
 {
-	if (preloads_gil(job, execution))
+	if (preloads_gil(job, passes))
 		return &job->events.preloading;
-	return is_native(job) || may_hand_over(job, execution) ? &job->events.calls : NULL;
+	return is_native(job) || may_hand_over(job, passes) ? &job->events.calls : NULL;
 }
 
 static void say_handover(uint64_t elapsed_ns)
@@ -410,22 +407,22 @@ static void say_handover(uint64_t elapsed_ns)
 }
 
 /* Plans the simultaneous recordings; the caller frees the outputs, which are filled in. */
-static void plan_recordings(const struct job *job, const struct execution *execution,
-                            struct pass_plan *plan, char **outputs)
+static void plan_recordings(const struct job *job, const struct passes *passes,
+                            struct execution_plan *plan, char **outputs)
 {
-	const bool standby = may_hand_over(job, execution);
+	const bool standby = may_hand_over(job, passes);
 	struct perf_share share = {
-		.count = (unsigned)execution->count + standby + wants_wakeups(job),
+		.count = (unsigned)passes->count + standby + wants_wakeups(job),
 	};
 
 	if (!job_uses_perf(job))
 		return;
-	for (size_t i = 0; i < execution->count; i++) {
+	for (size_t i = 0; i < passes->count; i++) {
 		share.index = (unsigned)i;
-		share.share = (unsigned)execution->count;
-		share.stacks = execution->kinds[i] == PASS_STACKS;
+		share.share = (unsigned)passes->count;
+		share.stacks = passes->kinds[i] == PASS_STACKS;
 		outputs[i] = xasprintf("%s/%s.perf.data", job->dir,
-		                       pass_kind_name(execution->kinds[i]));
+		                       pass_kind_name(passes->kinds[i]));
 		plan->perf[plan->perf_count++] = plan_recording(job, &share, outputs[i]);
 	}
 	if (standby) {
@@ -438,39 +435,38 @@ static void plan_recordings(const struct job *job, const struct execution *execu
 		return;
 	share = (struct perf_share){ share.count, (unsigned)plan->perf_count, WAKEUPS_SHARE,
 		                     false };
-	outputs[share.index] = xasprintf("%s/%s.wakeups.perf.data", job->dir,
-	                                 first_name(execution));
+	outputs[share.index] = xasprintf("%s/%s.wakeups.perf.data", job->dir, first_name(passes));
 	plan->perf[plan->perf_count++] = plan_wakeups(job, &share, outputs[share.index]);
 }
 
 /* If perf records the GIL, the library has its own folder in each run. */
-static int prepare_calls(struct job *job, const struct execution *execution, struct error *err)
+static int prepare_calls(struct job *job, const struct passes *passes, struct error *err)
 {
 	const struct preloading_plan plan = {
 		.dir = job->dir,
-		.name = execution->kinds[0] == PASS_GIL ? RECORD_PRELOAD : RECORD_STACKS_PRELOAD,
+		.name = passes->kinds[0] == PASS_GIL ? RECORD_PRELOAD : RECORD_STACKS_PRELOAD,
 		.max_mib = job->options->max_mib,
 		.bootstrap = job->program.bootstrap,
 		.entries = job->options->python_trace_entries,
 		.shortest_us = job->options->trace_min_us,
 		.modules = job->options->trace_only,
 		.c_calls = job->options->trace_c_calls,
-		.frames = execution->kinds[0] == PASS_GIL ? job->options->frames : 0,
-		.use = may_hand_over(job, execution) ? PRELOAD_USE_COUNT : PRELOAD_USE_HELD,
+		.frames = passes->kinds[0] == PASS_GIL ? job->options->frames : 0,
+		.use = may_hand_over(job, passes) ? PRELOAD_USE_COUNT : PRELOAD_USE_HELD,
 		.turn_ns = is_native(job) ? 0 : TURN_NS,
 	};
 
-	if (preloading_of(job, execution) != &job->events.calls)
+	if (preloading_of(job, passes) != &job->events.calls)
 		return 0;
 	return preloading_prepare(&job->events.calls, &plan, err);
 }
 
 /* A program that runs twice is sampled the first time. */
-static struct sampling plan_sampling(const struct job *job, const struct execution *execution,
+static struct sampling plan_sampling(const struct job *job, const struct passes *passes,
                                      const char *path)
 {
 	const struct record_options *options = job->options;
-	bool wanted = (options->sample_hz || job->events.samples_only) && !execution->again;
+	bool wanted = (options->sample_hz || job->events.samples_only) && !passes->again;
 
 	return (struct sampling){
 		.must = job->events.samples_only,
@@ -493,35 +489,35 @@ static void drop_standby(const struct job *job)
 		log_debug("%s", err.text);
 }
 
-static void take_result(struct job *job, const struct execution *execution,
-                        const struct pass_plan *plan, struct pass_result *result)
+static void take_result(struct job *job, const struct passes *passes,
+                        const struct execution_plan *plan, struct execution_result *result)
 {
-	set_status(job, execution, result);
+	set_status(job, passes, result);
 	note_result(job, plan, result);
 	if (plan->may_hand_over && !result->handover_ns)
 		drop_standby(job);
 	if (plan->sampling->note)
 		note(job, "samples", plan->sampling->note);
-	for (size_t i = 0; i < execution->count; i++)
-		add_pass(job, execution, execution->kinds[i], result, plan->sampling);
+	for (size_t i = 0; i < passes->count; i++)
+		add_pass(job, passes, passes->kinds[i], result, plan->sampling);
 	job->outcome->interrupted |= result->interrupted;
 	job->outcome->unloaded |= result->unloaded;
 }
 
-static int run_execution(struct job *job, const struct execution *execution, int in,
-                         struct error *err)
+static int execute(struct job *job, const struct passes *passes, int in, struct error *err)
 {
-	CLEANUP(close) int null = open_null(execution, err);
-	CLEANUP(free) char *trace = trace_argument(job, execution);
-	CLEANUP(free) char *codes = xasprintf("%s/%s.codes", job->dir, first_name(execution));
+	CLEANUP(close) int null = open_null(passes, err);
+	CLEANUP(free) char *trace = trace_argument(job, passes);
+	CLEANUP(free) char *codes = xasprintf("%s/%s.codes", job->dir, first_name(passes));
 	CLEANUP(free)
-	char *children = xasprintf("%s/%s.children", job->dir, first_name(execution));
+	char *children = xasprintf("%s/%s.children", job->dir, first_name(passes));
 	char *outputs[RECORDERS_MAX] = { NULL };
-	CLEANUP(free) char *samples = xasprintf("%s/%s.samples", job->dir, first_name(execution));
+	CLEANUP(free) char *samples = xasprintf("%s/%s.samples", job->dir, first_name(passes));
 	CLEANUP(sampling_done)
-	struct sampling sampling = plan_sampling(job, execution, samples);
-	struct pass_result result;
-	struct pass_plan plan = {
+	struct sampling sampling = plan_sampling(job, passes, samples);
+	struct execution_result result;
+	struct execution_plan plan = {
+		.pid = job->pid,
 		.python = job->program.python->command,
 		.python_options = job->program.python_options,
 		.bootstrap = job->program.bootstrap,
@@ -532,46 +528,45 @@ static int run_execution(struct job *job, const struct execution *execution, int
 		.imports = job->options->imports,
 		.python_trace = trace,
 		.python_trace_entries = job->options->python_trace_entries,
-		.codes = execution->kinds[0] == PASS_GIL ? codes : NULL,
+		.codes = passes->kinds[0] == PASS_GIL ? codes : NULL,
 		.children = children,
-		.probes = execution->kinds[0] == PASS_GIL && job_uses_uprobes(job) &&
+		.probes = passes->kinds[0] == PASS_GIL && job_uses_uprobes(job) &&
 		                          job->events.uprobes
 		                  ? job->events.probes
 		                  : NULL,
-		.preloading = preloading_of(job, execution),
+		.preloading = preloading_of(job, passes),
 		.in = in,
 		.out = null,
 		.err = null,
 		.sampling = &sampling,
 		.no_children = job->options->no_children,
 		.may_change = job->options->probes == PROBES_AUTO && job_wants_gil(job) &&
-		              execution->kinds[0] == PASS_GIL && !job->options->events.n,
+		              passes->kinds[0] == PASS_GIL && !job->options->events.n,
 		.limit = { .duration_s = job->options->duration_s,
 		           .max_mib = job->options->max_mib },
 		.on_limit = say_limit,
-		.may_hand_over = may_hand_over(job, execution),
+		.may_hand_over = may_hand_over(job, passes),
 		.on_handover = say_handover,
 	};
 	int ret;
 
-	if ((execution->again && null < 0) || prepare_calls(job, execution, err) < 0)
+	if ((passes->again && null < 0) || prepare_calls(job, passes, err) < 0)
 		return -1;
-	plan_recordings(job, execution, &plan, outputs);
+	plan_recordings(job, passes, &plan, outputs);
 	limit_begin(&plan.limit, job->dir);
-	ret = job->options->pid ? attach_run(&plan, job->pid, job->signals, &result, err)
-	                        : pass_run(&plan, job->signals, &result, err);
+	ret = execution_run(&plan, job->signals, &result, err);
 	if (ret == 0) {
-		take_result(job, execution, &plan, &result);
-		pass_result_done(&result);
+		take_result(job, passes, &plan, &result);
+		execution_result_done(&result);
 	}
 	for (size_t i = 0; i < RECORDERS_MAX; i++)
 		free(outputs[i]);
 	return ret;
 }
 
-static int run_once(struct job *job, const struct execution *execution, struct error *err)
+static int run_once(struct job *job, const struct passes *passes, struct error *err)
 {
-	return run_execution(job, execution, -1, err);
+	return execute(job, passes, -1, err);
 }
 
 /* Interrupted after the first run, whose recording still makes a report. */
@@ -588,15 +583,16 @@ static int skip_second_run(struct job *job)
 
 static int run_twice(struct job *job, struct error *err)
 {
-	const struct execution first = { .kinds = { PASS_GIL }, .count = 1 };
-	const struct execution second = { .kinds = { PASS_STACKS }, .count = 1, .again = true };
+	const struct passes first = { .kinds = { PASS_GIL }, .count = 1 };
+	const struct passes second = { .kinds = { PASS_STACKS }, .count = 1, .again = true };
 	struct stdin_tee tee = STDIN_TEE_NONE;
 	CLEANUP(close) int in = -1;
 	int ret = stdin_tee_first(&tee, job->dir, &in, err);
 
 	if (ret == 0) {
-		log_info("run 1 of 2: %s", freethreaded_subject(job->program.python));
-		ret = run_execution(job, &first, in, err);
+		log_info("run 1 of 2: %s",
+		         job->program.python->free_threaded ? "what blocks threads" : "the GIL");
+		ret = execute(job, &first, in, err);
 	}
 	if (in >= 0)
 		close(take_fd(&in));
@@ -609,7 +605,7 @@ static int run_twice(struct job *job, struct error *err)
 		log_debug("%s", err->text);
 	} else if (ret == 0 && !job->outcome->unloaded) {
 		log_info("run 2 of 2: stacks (its output is discarded)");
-		ret = run_execution(job, &second, in, err);
+		ret = execute(job, &second, in, err);
 		if (ret < 0 && err->code == EINTR)
 			ret = skip_second_run(job);
 	}
@@ -652,18 +648,18 @@ static int prepare_preloading(struct job *job, struct error *err)
 	               : 0;
 }
 
-static int run_sampled(struct job *job, const struct execution *execution, struct error *err)
+static int run_sampled(struct job *job, const struct passes *passes, struct error *err)
 {
 	if (job->options->state_detect)
 		note(job, "states", NOTE_STATES_SAMPLED);
-	return run_once(job, execution, err);
+	return run_once(job, passes, err);
 }
 
 static int run_with_engine(struct job *job, struct error *err)
 {
-	const struct execution gil = { .kinds = { PASS_GIL }, .count = 1 };
-	const struct execution stacks = { .kinds = { PASS_STACKS }, .count = 1 };
-	const struct execution both = { .kinds = { PASS_GIL, PASS_STACKS }, .count = 2 };
+	const struct passes gil = { .kinds = { PASS_GIL }, .count = 1 };
+	const struct passes stacks = { .kinds = { PASS_STACKS }, .count = 1 };
+	const struct passes both = { .kinds = { PASS_GIL, PASS_STACKS }, .count = 2 };
 
 	if (job->events.samples_only)
 		return run_sampled(job, &stacks, err);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "metrics/exposition.h"
+#include "metrics/serve.h"
 #include "metrics/autorecord.h"
 
 #include "budget.h"
@@ -20,9 +20,9 @@ static void read_text(const uint8_t *data, size_t size)
 		return;
 	memcpy(text, data, size);
 	text[size] = '\0';
-	if (exposition_accepted(text) > EXPOSITION_OPENMETRICS)
+	if (serve_accepted(text) > EXPOSITION_OPENMETRICS)
 		abort();
-	exposition_may_gzip(text);
+	serve_may_gzip(text);
 	if (trigger_parse(&trigger, text, &err) == 0) {
 		if (trigger.measure > TRIGGER_KEPT || trigger.percent > 99 || !trigger.for_ns)
 			abort();

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "record/limit.h"
+#include "record/execution.h"
 
 #include "tap.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "record/thread_names.h"
+#include "record/execution.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,27 +1,116 @@
 /* SPDX-License-Identifier: MIT */
-/* One execution of the program, recorded by one perf record or by several. */
-#ifndef GILTRACER_RECORD_PASS_H
-#define GILTRACER_RECORD_PASS_H
+/* One execution of a program, of ours or of one that runs already, recorded by one perf record or by
+ * several, by the library, and by samples. */
+#ifndef GILTRACER_RECORD_EXECUTION_H
+#define GILTRACER_RECORD_EXECUTION_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
-#include "base/error.h"
 #include "base/child.h"
+#include "base/error.h"
 #include "base/vec.h"
-#include "record/limit.h"
-#include "record/thread_names.h"
+#include "live/sampler.h"
 #include "record/perf.h"
 #include "session/session.h"
 #include "system/host.h"
 
 struct preloading;
-struct sampling;
 struct probe_set;
+
+/* ---- limits of time, size and disk space */
+
+/**
+ * @duration_s: how long tracing may be on; 0: no limit
+ * @max_mib: how large the recordings of an execution may become together; 0: no limit
+ * @folder, @least_free: where they are, and the bytes to leave free in that file system; set by
+ * limit_begin()
+ */
+struct limit {
+	unsigned duration_s;
+	unsigned max_mib;
+	uint64_t least_free;
+	const char *folder;
+};
+
+/* Note how much is free in folder, before anything is recorded there. */
+void limit_begin(struct limit *limit, const char *folder);
+
+/* In how many ms to check again, after elapsed_ns of tracing. */
+int limit_wait_ms(const struct limit *limit, uint64_t elapsed_ns);
+
+/* The sentence about the limit of size; the caller frees it. */
+char *limit_size_text(const struct limit *limit, uint64_t elapsed_ns);
+
+/* Why the recordings have to end now: a sentence that the caller frees, or NULL if they may go
+ * on. */
+char *limit_reached(const struct limit *limit, uint64_t elapsed_ns,
+                    const struct perf_plan *recordings, size_t count);
+
+/* ---- the names that a program gives its threads */
+
+/* Owned: session_threads_free(named->v, named->n). */
+struct thread_names {
+	struct session_thread *v;
+	size_t n, alloc;
+};
+
+/* Add "TID NAME", a thread of process pid (0: the process that was started). Ignores any other
+ * text. */
+void thread_names_add(struct thread_names *named, uint32_t pid, const char *text);
+
+/*
+ * Read lines "PID TID NAME" that the program and its forked children have left in a file, and
+ * remove it. Names that are already known are newer. There may be no file. The last line of a
+ * process that was killed may be cut, and is ignored; so are all threads after the first 10,000.
+ */
+void thread_names_read(struct thread_names *named, const char *path);
+
+/* ---- samples */
+
+/* Samples per second by default, if nothing else is recorded. */
+#define SAMPLE_HZ 200
+
+/* The size of the samples is limited to this fraction of --max-size. */
+#define SAMPLING_SHARE 4
+
+/**
+ * @plan: path NULL: no samples are wanted; its pid is filled in
+ * @must: nothing but samples is recorded
+ * @sampler: set while samples are taken
+ * @taken: the file exists
+ * @note: why samples are missing or incomplete; or NULL. Owned
+ */
+struct sampling {
+	struct sampler_plan plan;
+	bool must;
+	struct sampler *sampler;
+	bool taken;
+	char *note;
+};
+
+/* Fails only if nothing but samples is recorded. */
+int sampling_start(struct sampling *sampling, pid_t pid, struct error *err);
+
+/* Does nothing if no samples are being taken. */
+void sampling_stop(struct sampling *sampling);
+
+/* Call it after sampling_stop(). */
+void sampling_done(struct sampling *sampling);
+
+static inline void cleanup_sampling_done(struct sampling *sampling)
+{
+	sampling_done(sampling);
+}
+
+/* ---- an execution */
 
 /**
  * What to run. All pointers are borrowed.
+ * @pid: a process that runs already, with its descendants and their new children; it is neither stopped nor
+ * changed, and goes on afterwards. 0: a program is started, for which all up to @children is needed
  * @python: interpreter, absolute; @python_options: its options, NULL-terminated
  * @kind, @target: what to run, see share/python/program.py
  * @args: its arguments, NULL-terminated
@@ -44,7 +133,8 @@ struct probe_set;
  * too much, and another one of @perf stands by
  * @on_handover: called when it does
  */
-struct pass_plan {
+struct execution_plan {
+	pid_t pid;
 	const char *python;
 	const char *const *python_options;
 	const char *bootstrap;
@@ -69,10 +159,10 @@ struct pass_plan {
 };
 
 /* The socket by which our part of the program tells when tracing starts and ends. */
-enum pass_channel {
-	PASS_CHANNEL_OPEN,     /* until the program ended */
-	PASS_CHANNEL_CLOSED,   /* the program has closed it */
-	PASS_CHANNEL_EXECUTED, /* the process executes another program */
+enum execution_channel {
+	CHANNEL_OPEN,     /* until the program ended */
+	CHANNEL_CLOSED,   /* the program has closed it */
+	CHANNEL_EXECUTED, /* the process executes another program */
 };
 
 /**
@@ -103,7 +193,7 @@ enum pass_channel {
  * @limit_note: why the recordings ended before the program; or NULL
  * @perf_note: what went wrong with a recording while the program ran; or NULL
  */
-struct pass_result {
+struct execution_result {
 	int status;
 	uint64_t wall_ns, start_ns, stop_ns, stolen_ns, handover_ns;
 	uint64_t uprobes_end_ns, turn_ns;
@@ -112,7 +202,7 @@ struct pass_result {
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[RECORDERS_MAX];
 	bool interrupted, stopped, codes, late_tasks, unloaded;
-	enum pass_channel channel;
+	enum execution_channel channel;
 	enum session_gil gil;
 	struct thread_names named;
 	VEC(struct session_slept) slept;
@@ -120,19 +210,23 @@ struct pass_result {
 };
 
 /*
- * Run it to its end. Errors: perf or the program did not start (ENOENT and EACCES are about the
+ * Run it to its end; the recording of a process that runs already ends if a signal asks us to end, a limit
+ * is reached or the process ends. Errors: perf or the program did not start (ENOENT and EACCES are about the
  * interpreter); EINTR: a signal came before the program started; ESTALE: it cannot be recorded in this
  * way, because the probed file was replaced or the program lacks the probes or the library: it was
- * killed before it did any work of its own; ECHILD: may_change, and perf did not start; EINVAL: our part of the program gave up. If the program
- * fails, that is a status, not an error.
+ * killed before it did any work of its own; ECHILD: may_change, and perf did not start; EINVAL: our part
+ * of the program gave up; ESRCH: the process has ended. If the program fails, that is a status, not an error.
  * If a recording fails later, that is a perf_note, because the program has run.
  */
-int pass_run(const struct pass_plan *plan, const struct signals *signals, struct pass_result *ret,
-             struct error *err);
+int execution_run(const struct execution_plan *plan, const struct signals *signals,
+                  struct execution_result *ret, struct error *err);
+
+/* The arguments that a process was started with, NULL-terminated; free with argv_free. */
+char **execution_command(pid_t pid);
 
 /* The number of the channel in the program. */
-int pass_channel_number(void);
+int execution_channel_number(void);
 
-void pass_result_done(struct pass_result *result);
+void execution_result_done(struct execution_result *result);
 
 #endif

@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* The library inside the program: whether it can be loaded; its folder, environment and limit. */
-#ifndef GILTRACER_RECORD_PRELOADING_H
-#define GILTRACER_RECORD_PRELOADING_H
+/* The library inside the program: in one that we start, or in one that already runs. */
+#ifndef GILTRACER_RECORD_LIBRARY_H
+#define GILTRACER_RECORD_LIBRARY_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
 #include "preload/format.h"
+
+/* ---- the clock of its stamps, read outside the program */
+
+/* The processor's counter or, where that is not used, CLOCK_MONOTONIC in ns. */
+uint64_t ticks_now(void);
+
+/* Read both clocks at the same moment. */
+void ticks_look(uint64_t *stamp, uint64_t *ns);
+
+/* ---- the library in a program that we start */
 
 struct python;
 struct thread_names;
@@ -92,5 +102,26 @@ void preloading_stop(const struct preloading *p);
 bool preloading_works(const struct preloading *p, uint32_t pid);
 
 void preloading_done(struct preloading *p);
+
+/* ---- in one that already runs */
+
+/* Loads the library into a program that already runs, by having the program execute a script
+ * (live/remote_exec.h, live/remote_call.h). */
+
+struct target;
+
+/* How long the program's main thread may take to execute the script. */
+#define JOINING_TIMEOUT_MS 5000
+
+/* Whether the program can execute a script, as far as this user may find out. */
+int joining_check(const struct target *target, struct error *err);
+
+/*
+ * Load the library, which records from then on. preloading has been prepared; alone: do not record
+ * children. Errors: ETIMEDOUT the main thread executes no Python; others: the library cannot be
+ * loaded, and the program is unchanged.
+ */
+int joining_begin(const struct preloading *preloading, const struct target *target, bool alone,
+                  struct error *err);
 
 #endif

@@ -1,0 +1,1481 @@
+/* SPDX-License-Identifier: MIT */
+#include "record/execution.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "live/codes.h"
+#include "live/family.h"
+#include "live/snapshot.h"
+#include "locate/probes.h"
+#include "locate/process.h"
+#include "preload/format.h"
+#include "record/group_signals.h"
+#include "record/library.h"
+#include "record/notes.h"
+#include "record/perf.h"
+#include "session/session.h"
+#include "system/host.h"
+#include "system/perf_access.h"
+#include "system/uprobes.h"
+
+/* ---- limits of time, size and disk space */
+
+#define MIB UINT64_C(1048576)
+
+/* How often sizes are checked. perf writes at most some 100 MB a second. */
+#define LOOK_MS 200
+
+/* Bytes to leave free: perf still has buffered data to write at the end, and other programs
+ * write, too. */
+#define LEAST_FREE (256 * MIB)
+
+/* The free bytes of the file system that contains path. */
+static uint64_t free_bytes(const char *path)
+{
+	struct statvfs fs;
+
+	return statvfs(path, &fs) == 0 ? (uint64_t)fs.f_bavail * fs.f_frsize : UINT64_MAX;
+}
+
+void limit_begin(struct limit *limit, const char *folder)
+{
+	uint64_t quarter = free_bytes(folder) / 4;
+
+	limit->folder = folder;
+	limit->least_free = quarter < LEAST_FREE ? quarter : LEAST_FREE;
+}
+
+int limit_wait_ms(const struct limit *limit, uint64_t elapsed_ns)
+{
+	uint64_t end_ns = limit->duration_s * NS_PER_SECOND;
+
+	if (!limit->duration_s || end_ns > elapsed_ns + LOOK_MS * NS_PER_SECOND / 1000)
+		return LOOK_MS;
+	return end_ns > elapsed_ns ? (int)((end_ns - elapsed_ns) / 1000000) + 1 : 0;
+}
+
+static uint64_t size_of(const struct perf_plan *recordings, size_t count)
+{
+	uint64_t size = 0;
+	struct stat st;
+
+	for (size_t i = 0; i < count; i++)
+		if (stat(recordings[i].output, &st) == 0)
+			size += (uint64_t)st.st_size;
+	return size;
+}
+
+char *limit_size_text(const struct limit *limit, uint64_t elapsed_ns)
+{
+	return xasprintf(NOTE_MAX_SIZE, (double)elapsed_ns / 1e9, limit->max_mib);
+}
+
+char *limit_reached(const struct limit *limit, uint64_t elapsed_ns,
+                    const struct perf_plan *recordings, size_t count)
+{
+	if (limit->duration_s && elapsed_ns >= limit->duration_s * NS_PER_SECOND)
+		return xasprintf(NOTE_DURATION, limit->duration_s);
+	if (limit->max_mib && size_of(recordings, count) >= limit->max_mib * MIB)
+		return limit_size_text(limit, elapsed_ns);
+	if (limit->folder && free_bytes(limit->folder) < limit->least_free)
+		return xasprintf(NOTE_DISK_FULL, (double)elapsed_ns / 1e9);
+	return NULL;
+}
+
+/* ---- the names that a program gives its threads */
+
+#define MOST 10000
+
+void thread_names_add(struct thread_names *named, uint32_t pid, const char *text)
+{
+	char *name;
+	unsigned long tid = strtoul(text, &name, 10);
+
+	if (!tid || tid > INT32_MAX || *name != ' ')
+		return;
+	*vec_push(named) = (struct session_thread){ pid, (uint32_t)tid, xstrdup(name + 1) };
+}
+
+void thread_names_read(struct thread_names *named, const char *path)
+{
+	CLEANUP(fclose) FILE *file = fopen(path, "re");
+	CLEANUP(free) char *line = NULL;
+	size_t alloc = 0;
+	ssize_t len;
+	struct thread_names last = *named;
+
+	*named = (struct thread_names){ 0 };
+	while (file && named->n < MOST && (len = getline(&line, &alloc, file)) > 0) {
+		char *tid;
+		unsigned long pid = strtoul(line, &tid, 10);
+
+		if (line[len - 1] != '\n' || !pid || pid > INT32_MAX || *tid != ' ')
+			continue;
+		line[len - 1] = '\0';
+		thread_names_add(named, (uint32_t)pid, tid + 1);
+	}
+	for (size_t i = 0; i < last.n; i++)
+		*vec_push(named) = last.v[i];
+	vec_done(&last);
+	if (file)
+		unlink(path);
+}
+
+/* ---- threads that sleep throughout */
+
+struct asleep_thread {
+	struct session_slept slept;
+	uint64_t slices;
+};
+
+struct asleep {
+	VEC(struct asleep_thread) v;
+};
+
+#define THREADS_MAX 10000 /* of all processes: the state of further threads remains unknown */
+
+static char *read_file(uint32_t pid, uint32_t tid, const char *name)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%u/task/%u/%s", pid, tid, name);
+	struct error ignored;
+	char *text;
+
+	return file_read(&text, NULL, path, 65536, &ignored) < 0 ? NULL : text;
+}
+
+/* "TID (NAME) STATE …"; 0: unknown */
+static char state_of(uint32_t pid, uint32_t tid)
+{
+	CLEANUP(free) char *text = read_file(pid, tid, "stat");
+	const char *end = text ? strrchr(text, ')') : NULL;
+	char state = end && end[1] == ' ' ? end[2] : '\0';
+
+	return state == 't' ? 'T' : state;
+}
+
+/* How often it was given a CPU; 0: unknown */
+static uint64_t slices_of(uint32_t pid, uint32_t tid)
+{
+	CLEANUP(free) char *text = read_file(pid, tid, "schedstat");
+	uint64_t slices;
+
+	return text && sscanf(text, "%*u %*u %" SCNu64, &slices) == 1 ? slices : 0;
+}
+
+/* The number is read before the state: a thread that sleeps then and has the same number at the end
+ * has not run since. */
+static void add_thread(struct asleep *asleep, uint32_t pid, uint32_t tid)
+{
+	uint64_t slices = slices_of(pid, tid);
+	char state = state_of(pid, tid);
+
+	if (slices && state && strchr("SDT", state) && asleep->v.n < THREADS_MAX)
+		*vec_push(&asleep->v) = (struct asleep_thread){
+			.slept = { .pid = pid, .tid = tid, .state = state }, .slices = slices
+		};
+}
+
+/* The number of its threads. */
+static size_t each_thread(struct asleep *asleep, pid_t pid,
+                          void (*visit)(struct asleep *, uint32_t, uint32_t))
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/task", (int)pid);
+	CLEANUP(closedir) DIR *dir = opendir(path);
+	struct dirent *entry;
+	size_t n = 0;
+
+	while (dir && (entry = readdir(dir))) {
+		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
+
+		if (!tid)
+			continue;
+		n++;
+		if (visit)
+			visit(asleep, (uint32_t)pid, tid);
+	}
+	return n;
+}
+
+/* Before the recording: lists the threads of a process that sleep or are stopped. Returns whether these
+ * are all of its threads. */
+static bool asleep_begin(struct asleep *asleep, pid_t pid)
+{
+	size_t before = asleep->v.n;
+
+	return each_thread(asleep, pid, add_thread) == asleep->v.n - before;
+}
+
+/* A thread that is not in the snapshot has no thread state, so it is without the GIL, unless one in it
+ * has no known number. */
+static enum gil_state gil_of(const struct snapshot *snapshot, uint32_t tid)
+{
+	enum gil_state gil = snapshot->gil_known ? GIL_NONE : GIL_NOT_KNOWN;
+
+	for (size_t i = 0; i < snapshot->threads.n; i++) {
+		const struct snapshot_thread *t = &snapshot->threads.v[i];
+
+		if (t->tid == tid)
+			return t->gil;
+		if (!t->tid)
+			gil = GIL_NOT_KNOWN;
+	}
+	return gil;
+}
+
+/* After the recording, before asleep_end: takes from a snapshot of the process which threads are without
+ * the GIL, and removes those that hold it or wait for it: these are not idle. */
+static void asleep_look(struct asleep *asleep, pid_t pid, const struct snapshot *snapshot)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < asleep->v.n; i++) {
+		struct asleep_thread t = asleep->v.v[i];
+
+		/* Whether a thread that is stopped waited for the GIL before is not visible. */
+		if (t.slept.pid == (uint32_t)pid && t.slept.state != 'T') {
+			enum gil_state gil = gil_of(snapshot, t.slept.tid);
+
+			if (gil == GIL_HOLDS || gil == GIL_WAITS)
+				continue;
+			t.slept.no_gil = gil == GIL_NONE;
+		}
+		asleep->v.v[kept++] = t;
+	}
+	asleep->v.n = kept;
+}
+
+/* Removes those that have run since. Returns whether all threads of the process were stopped and
+ * have not run. */
+static bool asleep_end(struct asleep *asleep, pid_t pid)
+{
+	size_t kept = 0, stopped = 0;
+
+	for (size_t i = 0; i < asleep->v.n; i++) {
+		const struct asleep_thread *t = &asleep->v.v[i];
+
+		if (slices_of(t->slept.pid, t->slept.tid) != t->slices ||
+		    state_of(t->slept.pid, t->slept.tid) != t->slept.state)
+			continue;
+		stopped += t->slept.state == 'T' && t->slept.pid == (uint32_t)pid;
+		asleep->v.v[kept++] = *t;
+	}
+	asleep->v.n = kept;
+	return stopped && stopped == each_thread(asleep, pid, NULL);
+}
+
+/* After asleep_end: whether no thread of the process has run. */
+static bool asleep_is_all(const struct asleep *asleep, pid_t pid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < asleep->v.n; i++)
+		n += asleep->v.v[i].slept.pid == (uint32_t)pid;
+	return n == each_thread(NULL, pid, NULL);
+}
+
+static void asleep_done(struct asleep *asleep)
+{
+	vec_done(&asleep->v);
+}
+
+/* ---- samples */
+
+static void set_note(struct sampling *sampling, char *note)
+{
+	free(sampling->note);
+	sampling->note = note;
+}
+
+int sampling_start(struct sampling *sampling, pid_t pid, struct error *err)
+{
+	struct error why;
+
+	if (!sampling->plan.path || sampling->sampler)
+		return 0;
+	sampling->plan.pid = pid;
+	if (sampler_start(&sampling->sampler, &sampling->plan, &why) == 0) {
+		sampling->taken = true;
+		return 0;
+	}
+	if (sampling->must) {
+		*err = why;
+		return -1;
+	}
+	set_note(sampling, xasprintf(NOTE_NO_SAMPLES, why.text));
+	return 0;
+}
+
+void sampling_stop(struct sampling *sampling)
+{
+	struct sampler_totals totals = { 0 };
+	struct error err;
+
+	if (!sampling->sampler)
+		return;
+	if (sampler_stop(take(sampling->sampler), &totals, &err) < 0)
+		set_note(sampling, xasprintf(NOTE_SAMPLES_MISSING, err.text));
+	else if (totals.full)
+		set_note(sampling, xstrdup(NOTE_SAMPLES_FULL));
+	log_debug("%llu samples, %llu missed, %.3f s of CPU time",
+	          (unsigned long long)totals.samples, (unsigned long long)totals.missed,
+	          (double)totals.cpu_ns / 1e9);
+}
+
+void sampling_done(struct sampling *sampling)
+{
+	sampling_stop(sampling);
+	free(sampling->note);
+	sampling->note = NULL;
+}
+
+/* ---- an execution */
+
+/* The number of our socket in the program: high, because programs rely on low numbers, and close
+ * the first thousands without looking. */
+#define CHANNEL_FD 5000
+
+#define MAPS_MAX (4 << 20)
+
+/* Longest message of share/python/program.py. */
+#define MESSAGE_MAX 4096
+
+#define CMDLINE_MAX (1u << 20)
+#define NAMES_MAX   10000
+
+/* Processes whose memory is read, and how often that is tried: a child may be about to execute a
+ * Python. */
+#define MEMBERS_MAX  200
+#define MEMBER_TRIES 3
+
+/* The delay between the first two reads of the stacks; it doubles each time, up to the last
+ * value. */
+#define LOOK_FIRST_MS 20
+#define LOOK_LAST_MS  1000
+
+/* The longest delay between two looks at whether a main thread that has loaded the library sleeps; the
+ * first is 1 ms, and each is twice the last. */
+#define SETTLE_MS 32
+
+/* How often perf is started if threads end meanwhile: TRIES_EARLY times as usual, then with
+ * --tail-synthesize. */
+#define TRIES_EARLY 4
+#define TRIES_MAX   12
+
+/* How long uprobes may slow the program down until that is noticed. */
+#define COST_LOOK_MS 5
+
+/* How long they stay because a process does not have the library, until that is examined again. */
+#define KEEP_MS 500
+
+/* A process that runs already, or a descendant of it. @target: NULL: its memory cannot be read */
+struct member {
+	pid_t pid;
+	unsigned tries;
+	struct target *target;
+	struct snapshots *snapshots;
+};
+
+/**
+ * The process is our child, which our part of it (share/python/program.py) tells about by a channel, or
+ * ran before. Of one that ran before, perf is attached as to a program of ours; what ours reports
+ * at its end (the files and lines of its code objects, the names of its threads) is read from its
+ * memory, and its stacks are read now and then for that.
+ * @pid: of the process; @pidfd: of one that ran before; -1: it is ours
+ * @held: the uprobes, until the recordings have ended; @keep_until_ns: they stay at least until then
+ * @channel: our end; -1: there is none, or the program has closed its own
+ * @codes: the list that comes by the channel; NULL: its file is the program's
+ * @tstp: signalfd of SIGTSTP; -1: none
+ * @suspended_ns: when the program was stopped; 0: it runs
+ * @failure: why it was killed; @unrecordable: that is because of the engine, and the program has not begun
+ * @members: of one that ran before, the first is the process itself; @no_target: why its memory
+ * cannot be read
+ * @look_ns: when to read their stacks again; 0: never
+ * @asked: to end the recording of one that ran before
+ * @asleep: threads that sleep, since @asleep_ns
+ */
+struct execution {
+	const struct execution_plan *plan;
+	const struct signals *signals;
+	struct execution_result *result;
+	struct recorders recorders;
+	pid_t pid;
+	VEC(int) held;
+	uint64_t keep_until_ns;
+
+	struct child program;
+	struct group_signals group;
+	int channel;
+	FILE *codes;
+	int tstp;
+	uint64_t suspended_ns;
+	char *failure;
+	bool unrecordable;
+
+	int pidfd;
+	VEC(struct member) members;
+	struct error no_target;
+	uint64_t look_ns;
+	unsigned look_ms;
+	bool asked;
+	struct asleep asleep;
+	uint64_t asleep_ns;
+};
+
+static bool is_ours(const struct execution *e)
+{
+	return e->pidfd < 0;
+}
+
+static bool has_ended(void *data)
+{
+	struct execution *e = data;
+	struct pollfd fd = { .fd = e->pidfd, .events = POLLIN };
+
+	return is_ours(e) ? child_ended(&e->program) : poll(&fd, 1, 0) > 0;
+}
+
+/* ---- a program that we start */
+
+int execution_channel_number(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= CHANNEL_FD)
+		return (int)limit.rlim_cur - 1;
+	return CHANNEL_FD;
+}
+
+/* The arguments in the order in which share/python/program.py reads them. The caller frees the
+ * array, but not its strings. */
+static const char **program_argv(const struct execution_plan *plan, const char *fd,
+                                 const char *entries)
+{
+	struct {
+		const char **v;
+		size_t n, alloc;
+	} args = { 0 };
+	const char *const first[] = {
+		plan->bootstrap,
+		fd,
+		plan->kind,
+		plan->entry,
+		plan->imports ? plan->imports : "",
+		plan->python_trace ? plan->python_trace : "-",
+		entries,
+		plan->codes ? plan->codes : "-",
+		plan->children,
+		plan->target,
+	};
+
+	*vec_push(&args) = plan->python;
+	for (const char *const *option = plan->python_options; option && *option; option++)
+		*vec_push(&args) = *option;
+	for (size_t i = 0; i < sizeof(first) / sizeof(*first); i++)
+		*vec_push(&args) = first[i];
+	for (char *const *arg = plan->args; *arg; arg++)
+		*vec_push(&args) = *arg;
+	*vec_push(&args) = NULL;
+	return args.v;
+}
+
+static size_t program_fds(const struct execution_plan *plan, int channel, int number,
+                          struct child_fd ret[4])
+{
+	const int std[] = { plan->in, plan->out, plan->err };
+	size_t n = 0;
+
+	for (int i = 0; i < 3; i++)
+		if (std[i] >= 0)
+			ret[n++] = (struct child_fd){ std[i], i };
+	ret[n++] = (struct child_fd){ channel, number };
+	return n;
+}
+
+static int program_prepare(struct execution *e, struct error *err)
+{
+	const struct execution_plan *plan = e->plan;
+	int number = execution_channel_number();
+	CLEANUP(free) char *fd = xasprintf("%d", number);
+	CLEANUP(free) char *entries = xasprintf("%u", plan->python_trace_entries);
+	CLEANUP(free) const char **argv = program_argv(plan, fd, entries);
+	CLEANUP(close) int theirs = -1;
+	struct child_fd fds[4];
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+		return error_errno(err, "socketpair");
+	e->channel = pair[0];
+	theirs = pair[1];
+	if (child_spawn(&e->program,
+	                &(struct child_spec){
+				.file = plan->python,
+				.argv = (char *const *)(uintptr_t)argv,
+				.fds = fds,
+				.fd_count = program_fds(plan, theirs, number, fds),
+				.env = plan->preloading ? plan->preloading->env : NULL,
+				.held = true,
+				.mask = &e->signals->old,
+			},
+	                err) < 0)
+		return -1;
+	e->pid = e->program.pid;
+	return 0;
+}
+
+/* ---- perf */
+
+/* ",CHILD" for each descendant. */
+static void add_descendants(struct str *out, pid_t pid)
+{
+	struct family family = { 0 };
+
+	family_read(&family, pid);
+	for (size_t i = 0; i < family.v.n; i++)
+		str_addf(out, "%s%d", i ? "," : "", (int)family.v.v[i]);
+	vec_done(&family.v);
+}
+
+/* Threads and processes of a program that runs come and go while perf lists them. perf may give up
+ * then, and is started again. */
+static int start_recorders(struct execution *e, struct error *err)
+{
+	struct recorders *r = &e->recorders;
+
+	r->plans = e->plan->perf;
+	r->count = e->plan->perf_count;
+	r->pid = e->pid;
+	r->ended = has_ended;
+	r->data = e;
+	for (unsigned tries = 1;; tries++) {
+		CLEANUP(str_done) struct str others = { 0 };
+
+		if (!is_ours(e) && !e->plan->no_children)
+			add_descendants(&others, e->pid);
+		r->others = others.len ? str_get(&others) : NULL;
+		r->late_tasks = tries > TRIES_EARLY;
+		if (recorders_start(r, e->signals, err) == 0)
+			break;
+		if (e->plan->may_change && !has_ended(e) &&
+		    (err->code == EIO || err->code == EPERM))
+			err->code = ECHILD;
+		if (is_ours(e) || err->code != ESRCH || tries == TRIES_MAX || has_ended(e))
+			return -1;
+		log_debug("%s: threads ended meanwhile, trying again", err->text);
+		recorders_reset(r);
+	}
+	r->others = NULL;
+	e->result->late_tasks = r->late_tasks;
+	for (size_t i = 0; i < r->count; i++)
+		e->result->mmap_pages[i] = r->v[i].mmap_pages;
+	return 0;
+}
+
+/* ---- messages from the program */
+
+static const char *argument(const char *message, const char *word)
+{
+	size_t len = strlen(word);
+
+	return !strncmp(message, word, len) && message[len] == ' ' ? message + len + 1 : NULL;
+}
+
+static void answer(struct execution *e, const char *text)
+{
+	if (send(e->channel, text, strlen(text), MSG_NOSIGNAL) < 0)
+		log_debug("the program does not respond: %s", strerror(errno));
+}
+
+static void stop_sampling(struct execution *e)
+{
+	if (e->plan->sampling)
+		sampling_stop(e->plan->sampling);
+}
+
+/* A limit may have ended the recordings already. */
+static void handle_stop(struct execution *e, const char *time)
+{
+	if (!e->result->limit_note) {
+		e->result->stop_ns = strtoull(time, NULL, 10);
+		stop_sampling(e);
+		recorders_command(&e->recorders, "disable", &e->result->perf_note);
+	}
+	answer(e, "ok");
+}
+
+/* Whether a thread belongs to the process that we started, not to a child of it. */
+static bool has_thread_of(const struct execution *e, uint32_t tid)
+{
+	CLEANUP(free)
+	char *path = xasprintf("/proc/%d/task/%u", (int)e->pid, tid);
+
+	return access(path, F_OK) == 0;
+}
+
+static bool has_probes(const struct execution *e, uint32_t tid, struct error *err)
+{
+	return !e->plan->probes || !recorder_has_events(&e->recorders.v[0]) ||
+	       !has_thread_of(e, tid) || probe_verify_process(e->pid, e->plan->probes, err) == 0;
+}
+
+/* Another engine is better than a library that is not there; without one, the program runs. */
+static bool has_library(const struct execution *e, uint32_t tid, struct error *err)
+{
+	const struct execution_plan *plan = e->plan;
+
+	if (!plan->may_change || plan->probes || preloading_works(plan->preloading, tid))
+		return true;
+	error_set(err, ESTALE,
+	          "the library was not loaded into the program, because something "
+	          "cleared its environment or it never has a GIL");
+	return false;
+}
+
+/* Kills the program if it cannot be recorded, before it does any work of its own: a run without
+ * a recording would be worse than none. */
+static bool can_record(struct execution *e, uint32_t tid)
+{
+	struct error err;
+
+	if (has_probes(e, tid, &err) && has_library(e, tid, &err))
+		return true;
+	str_set_once(&e->failure, err.text);
+	e->unrecordable = true;
+	kill(e->pid, SIGKILL);
+	return false;
+}
+
+/* Kills the program likewise if samples are all that is recorded and they cannot be taken. */
+static bool starts_sampling(struct execution *e)
+{
+	struct error err;
+
+	if (!e->plan->sampling || sampling_start(e->plan->sampling, e->pid, &err) == 0)
+		return true;
+	str_set_once(&e->failure, err.text);
+	kill(e->pid, SIGKILL);
+	return false;
+}
+
+/* The program may no longer open a file, so the list of its code objects comes in parts, unless it
+ * has closed the channel. */
+static void take_code(struct execution *e, const char *part, size_t size)
+{
+	if (!e->codes && e->plan->codes)
+		e->codes = fopen(e->plan->codes, "we");
+	if (e->codes)
+		fwrite(part, size, 1, e->codes);
+}
+
+/* All parts were received, or the program has written the file itself. */
+static void finish_codes(struct execution *e)
+{
+	e->result->codes = !e->codes || (fflush(e->codes) == 0 && !ferror(e->codes));
+}
+
+static void handle_message(struct execution *e, const char *message)
+{
+	struct execution_result *result = e->result;
+	const char *arg;
+
+	log_debug("program: %s", message);
+	if ((arg = argument(message, "begin"))) {
+		if (!child_ended(&e->program) && can_record(e, (uint32_t)strtoul(arg, NULL, 10)))
+			answer(e, "go");
+	} else if ((arg = argument(message, "start"))) {
+		result->start_tid = (uint32_t)strtoul(arg, NULL, 10);
+		if (result->limit_note) { /* tracing is over before it began */
+			answer(e, "go");
+			return;
+		}
+		if (child_ended(&e->program) || !starts_sampling(e))
+			return;
+		recorders_command(&e->recorders, "enable", &e->result->perf_note);
+		/* An approximation: the program reports the exact time next. */
+		result->start_ns = clock_now_ns();
+		answer(e, "go");
+	} else if ((arg = argument(message, "started"))) {
+		if (result->start_ns)
+			result->start_ns = strtoull(arg, NULL, 10);
+	} else if ((arg = argument(message, "gil"))) {
+		result->gil = session_gil_of(arg);
+	} else if ((arg = argument(message, "stop"))) {
+		handle_stop(e, arg);
+	} else if ((arg = argument(message, "trace"))) {
+		str_set_once(&result->trace, arg);
+	} else if (!strcmp(message, "codes")) {
+		finish_codes(e);
+	} else if (!strcmp(message, "unloaded")) {
+		result->unloaded = true;
+	} else if ((arg = argument(message, "thread"))) {
+		thread_names_add(&result->named, 0, arg);
+	} else if ((arg = argument(message, "note"))) {
+		str_set_once(&result->trace_note, arg);
+	} else if ((arg = argument(message, "entry"))) {
+		str_set_once(&result->entry_note, arg);
+	} else if ((arg = argument(message, "fail"))) {
+		str_set_once(&e->failure, arg);
+	}
+}
+
+/* What has become of our part of the program, whose end of the channel is closed. A process that
+ * is ending has no command line any more. */
+static enum execution_channel closed_by(const struct execution *e)
+{
+	CLEANUP(free)
+	char *path = xasprintf("/proc/%d/cmdline", (int)e->pid);
+	CLEANUP(fclose) FILE *file = fopen(path, "re");
+	CLEANUP(free) char *word = NULL;
+	size_t alloc = 0;
+	bool any = false;
+
+	while (file && getdelim(&word, &alloc, '\0', file) > 0) {
+		any = true;
+		if (!strcmp(word, e->plan->bootstrap))
+			return CHANNEL_CLOSED;
+	}
+	return any ? CHANNEL_EXECUTED : CHANNEL_OPEN;
+}
+
+/* The program cannot say any more when tracing should start, so it starts now. */
+static void start_without_program(struct execution *e)
+{
+	if (e->result->start_ns || e->result->limit_note)
+		return;
+	recorders_command(&e->recorders, "enable", &e->result->perf_note);
+	if (!starts_sampling(e))
+		return;
+	e->result->start_ns = clock_now_ns();
+}
+
+static void channel_closed(struct execution *e)
+{
+	close(take_fd(&e->channel));
+	e->result->channel = closed_by(e);
+	if (e->result->channel != CHANNEL_OPEN && !e->result->unloaded)
+		start_without_program(e);
+}
+
+/* Returns false if there is nothing to read at present. */
+static bool read_message(struct execution *e)
+{
+	char buf[MESSAGE_MAX + 1];
+	ssize_t n;
+
+	if (e->channel < 0)
+		return false;
+	n = recv(e->channel, buf, MESSAGE_MAX, MSG_DONTWAIT);
+	if (n > 5 && !memcmp(buf, "code ", 5)) {
+		take_code(e, buf + 5, (size_t)n - 5);
+		return true;
+	}
+	if (n > 0) {
+		buf[n] = '\0';
+		handle_message(e, buf);
+		return true;
+	}
+	/* A program that ends without reading our answer resets the connection, which is reported once,
+	 * before the messages that it has sent. */
+	if (n < 0 && (errno == ECONNRESET || errno == EINTR))
+		return true;
+	if (n == 0 || errno != EAGAIN)
+		channel_closed(e);
+	return false;
+}
+
+/* ---- signals */
+
+static void end_suspension(struct execution *e)
+{
+	struct suspensions *list = &e->result->suspended;
+
+	if (e->suspended_ns && list->n < SUSPENSIONS_MAX)
+		list->v[list->n++] = (struct suspension){ e->suspended_ns, clock_now_ns() };
+	e->suspended_ns = 0;
+}
+
+/* @tstp_ns: when we were stopped, too, and thus cannot have seen that the program was; 0: we were not */
+static void handle_changes(struct execution *e, uint64_t tstp_ns)
+{
+	int change;
+
+	while ((change = child_change(&e->program))) {
+		e->result->stopped = true;
+		if (!e->suspended_ns)
+			e->suspended_ns = tstp_ns || change == CLD_CONTINUED ? tstp_ns
+			                                                     : clock_now_ns();
+		if (change == CLD_CONTINUED)
+			end_suspension(e);
+	}
+}
+
+/* Ctrl-Z stops the program and us. Receiving it first shows when. */
+static void open_tstp(struct execution *e)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	if (sigprocmask(SIG_BLOCK, &set, NULL) == 0)
+		e->tstp = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
+
+/* Lets a SIGTSTP that is pending have its usual effect. */
+static void take_tstp(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTSTP);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
+}
+
+static void handle_tstp(struct execution *e)
+{
+	struct signalfd_siginfo info;
+	uint64_t tstp_ns;
+
+	if (e->tstp < 0 || read(e->tstp, &info, sizeof(info)) != (ssize_t)sizeof(info))
+		return;
+	tstp_ns = clock_now_ns();
+	raise(SIGTSTP);
+	take_tstp();
+	/* The program may still be stopped, or have been continued before us. */
+	handle_changes(e, tstp_ns);
+	close(take_fd(&e->tstp));
+	open_tstp(e);
+}
+
+static void close_tstp(struct execution *e)
+{
+	take_tstp();
+	if (e->tstp >= 0)
+		close(take_fd(&e->tstp));
+}
+
+/* A signal to the whole group, from the terminal (Ctrl-C, Ctrl-\) or by kill(-PGID), has reached
+ * our program itself. A signal to giltracer alone is passed on to it, and ends the recording of a
+ * process that ran before. */
+static void handle_signal(struct execution *e, const struct signalfd_siginfo *info)
+{
+	int signal = (int)info->ssi_signo;
+
+	if (!is_ours(e)) {
+		e->asked |= signal != SIGCHLD;
+		return;
+	}
+	if (signal == SIGCHLD) {
+		handle_changes(e, 0);
+		return;
+	}
+	if (signal != SIGUSR1 && signal != SIGUSR2)
+		e->result->interrupted = true;
+	if (!group_signals_saw(&e->group, signal) && !child_ended(&e->program))
+		kill(e->pid, signal);
+}
+
+static void read_signals(struct execution *e)
+{
+	struct signalfd_siginfo info;
+
+	while (read(e->signals->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
+		handle_signal(e, &info);
+}
+
+/* ---- recordings that end before the program */
+
+/* The library records from the start of Python on, perf when the program asks for it. */
+static bool is_recording(const struct execution *e)
+{
+	const struct execution_result *result = e->result;
+
+	return (result->start_ns || e->plan->preloading) && !result->stop_ns && !result->limit_note;
+}
+
+/* The time for which the program has been traced at the time now. */
+static uint64_t traced_ns(const struct execution *e, uint64_t now)
+{
+	uint64_t start_ns = e->result->start_ns;
+
+	return start_ns && now > start_ns ? now - start_ns : 0;
+}
+
+/* ---- from uprobes to the library */
+
+static bool may_hand_over(const struct execution *e)
+{
+	return e->plan->may_hand_over && is_recording(e) && e->result->start_ns &&
+	       !e->result->handover_ns;
+}
+
+/* Whether uprobes record the process, but not the library, which is not in it or not yet. */
+static bool lacks_library(const struct execution *e, pid_t pid)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)pid);
+	CLEANUP(free) char *maps = NULL;
+	struct error ignored;
+
+	return !preloading_works(e->plan->preloading, (uint32_t)pid) &&
+	       file_read(&maps, NULL, path, MAPS_MAX, &ignored) == 0 &&
+	       strstr(maps, e->plan->probes->path);
+}
+
+static bool all_have_library(const struct execution *e)
+{
+	struct family family = { 0 };
+	bool all = true;
+
+	family_read(&family, e->pid);
+	for (size_t i = 0; i < family.v.n && all; i++)
+		all = !lacks_library(e, family.v.v[i]);
+	vec_done(&family.v);
+	return all;
+}
+
+static void hold_uprobes(struct execution *e)
+{
+	const struct probe_set *set = e->plan->probes;
+
+	for (size_t i = 0; i < set->probes.n; i++) {
+		int fd = perf_hold_event(set->group, set->probes.v[i].event);
+
+		if (fd >= 0)
+			*vec_push(&e->held) = fd;
+	}
+}
+
+static void drop_uprobes(struct execution *e)
+{
+	for (size_t i = 0; i < e->held.n; i++)
+		close(e->held.v[i]);
+	vec_done(&e->held);
+}
+
+/* Each recording begins before its predecessor ends, so that nothing is missed. */
+static void look_at_cost(struct execution *e)
+{
+	const struct execution_plan *plan = e->plan;
+	struct error err;
+
+	if (!may_hand_over(e) || clock_now_ns() < e->keep_until_ns ||
+	    !preloading_finds_slow(plan->preloading))
+		return;
+	e->keep_until_ns = clock_now_ns() + KEEP_MS * NS_PER_MS;
+	if (!all_have_library(e))
+		return;
+	if (recorders_enable_standby(&e->recorders, &err) < 0) {
+		log_debug("uprobes go on: %s", err.text);
+		return;
+	}
+	e->result->handover_ns = clock_now_ns();
+	preloading_take_over(plan->preloading);
+	hold_uprobes(e);
+	recorder_stop(&e->recorders.v[0]);
+	plan->on_handover(traced_ns(e, e->result->handover_ns));
+}
+
+/* perf ends when the kernel has removed the uprobes. */
+static void look_at_uprobes(struct execution *e)
+{
+	if (e->result->handover_ns && !e->result->uprobes_end_ns &&
+	    child_ended(&e->recorders.v[0].perf))
+		e->result->uprobes_end_ns = clock_now_ns();
+}
+
+/* ---- a process that runs already, and its descendants */
+
+char **execution_command(pid_t pid)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/cmdline", (int)pid);
+	CLEANUP(free) char *text = NULL;
+	struct error ignored;
+	size_t len = 0;
+	struct {
+		char **v;
+		size_t n, alloc;
+	} args = { 0 };
+
+	/* A program may have written its own name there. */
+	if (file_read(&text, &len, path, CMDLINE_MAX, &ignored) < 0)
+		len = 0;
+	for (size_t at = 0; at < len; at += strlen(text + at) + 1)
+		*vec_push(&args) = xstrdup(text + at);
+	if (!args.n)
+		*vec_push(&args) = xasprintf("%d", (int)pid);
+	*vec_push(&args) = NULL;
+	return args.v;
+}
+
+/* A later name of a thread replaces an earlier one. */
+static void add_name(struct execution *e, pid_t pid, const struct snapshot_thread *thread)
+{
+	struct thread_names *named = &e->result->named;
+
+	for (size_t i = 0; i < named->n; i++)
+		if (named->v[i].tid == thread->tid) {
+			free(named->v[i].name);
+			named->v[i].pid = (uint32_t)pid;
+			named->v[i].name = xstrdup(thread->name);
+			return;
+		}
+	if (named->n < NAMES_MAX)
+		*vec_push(named) = (struct session_thread){ .pid = (uint32_t)pid,
+			                                    .tid = thread->tid,
+			                                    .name = xstrdup(thread->name) };
+}
+
+static void open_member(struct member *m, struct error *err)
+{
+	if (m->target || m->tries == MEMBER_TRIES)
+		return;
+	m->tries++;
+	if (target_open(&m->target, m->pid, err) == 0)
+		m->snapshots = snapshots_new(m->target);
+	else
+		log_debug("no files and lines of process %d: %s", (int)m->pid, err->text);
+}
+
+static void add_member(struct execution *e, pid_t pid)
+{
+	for (size_t i = 0; i < e->members.n; i++)
+		if (e->members.v[i].pid == pid)
+			return;
+	if (e->members.n < MEMBERS_MAX)
+		*vec_push(&e->members) = (struct member){ .pid = pid };
+}
+
+static void add_members(struct execution *e)
+{
+	struct family family = { 0 };
+
+	if (e->plan->no_children)
+		return;
+	family_read(&family, e->members.v[0].pid);
+	for (size_t i = 0; i < family.v.n; i++)
+		add_member(e, family.v.v[i]);
+	vec_done(&family.v);
+}
+
+static void look_at(struct execution *e, struct member *m)
+{
+	struct snapshot snapshot;
+	struct error ignored;
+
+	open_member(m, &ignored);
+	if (!m->target || snapshot_take(&snapshot, m->snapshots, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < snapshot.threads.n; i++)
+		if (snapshot.threads.v[i].named)
+			add_name(e, m->pid, &snapshot.threads.v[i]);
+	asleep_look(&e->asleep, m->pid, &snapshot);
+	snapshot_done(&snapshot);
+}
+
+static void look(struct execution *e)
+{
+	e->look_ns = clock_now_ns() + e->look_ms * NS_PER_MS;
+	e->look_ms = e->look_ms * 2 < LOOK_LAST_MS ? e->look_ms * 2 : LOOK_LAST_MS;
+	e->result->stopped |= process_is_stopped(e->members.v[0].pid);
+	add_members(e);
+	for (size_t i = 0; i < e->members.n; i++)
+		look_at(e, &e->members.v[i]);
+}
+
+/* Which threads sleep, before the recording. Returns whether all of the process itself do. */
+static bool begin_asleep(struct execution *e)
+{
+	bool all = true;
+
+	add_members(e);
+	asleep_done(&e->asleep);
+	for (size_t i = 0; i < e->members.n; i++)
+		all &= asleep_begin(&e->asleep, e->members.v[i].pid) || i;
+	e->asleep_ns = clock_now_ns();
+	return all;
+}
+
+/* The library was loaded by the main thread, which may have slept before: gives it the time to sleep
+ * again. */
+static void begin_asleep_joined(struct execution *e)
+{
+	for (int ms = 1; !begin_asleep(e) && ms <= SETTLE_MS; ms *= 2)
+		poll(NULL, 0, ms);
+}
+
+/* Which of them have slept until now. If all have, nothing of the program happened before, either:
+ * it loaded the library. */
+static void end_asleep(struct execution *e)
+{
+	struct execution_result *result = e->result;
+	bool idle = true;
+
+	look(e);
+	if (asleep_end(&e->asleep, e->members.v[0].pid)) {
+		result->suspended.v[0] = (struct suspension){ result->start_ns, result->stop_ns };
+		result->suspended.n = 1;
+	}
+	for (size_t i = 0; i < e->members.n; i++)
+		idle &= asleep_is_all(&e->asleep, e->members.v[i].pid);
+	if (idle && e->asleep_ns > result->start_ns) {
+		result->start_ns = e->asleep_ns;
+		result->wall_ns = result->stop_ns - result->start_ns;
+	}
+	for (size_t i = 0; i < e->asleep.v.n; i++)
+		*vec_push(&result->slept) = e->asleep.v.v[i].slept;
+}
+
+static void write_codes(struct execution *e)
+{
+	struct target *targets[MEMBERS_MAX];
+	struct error err;
+	size_t n = 0;
+
+	if (!e->members.v[0].target || !e->plan->codes)
+		return;
+	for (size_t i = 0; i < e->members.n; i++)
+		if (e->members.v[i].target)
+			targets[n++] = e->members.v[i].target;
+	e->result->codes = codes_write(targets, n, e->plan->codes, &err) == 0;
+	if (!e->result->codes)
+		log_debug("%s", err.text);
+}
+
+/* ---- until the program or the recording ends */
+
+static int wait_ms(const struct execution *e)
+{
+	uint64_t now = clock_now_ns();
+	int ms = is_recording(e) ? limit_wait_ms(&e->plan->limit, traced_ns(e, now)) : -1;
+	int next = e->look_ns > now ? (int)((e->look_ns - now) / 1000000) + 1 : 0;
+
+	if (may_hand_over(e) && ms > COST_LOOK_MS)
+		ms = COST_LOOK_MS;
+	return e->look_ns && (ms < 0 || next < ms) ? next : ms;
+}
+
+/* Our program goes on. The recording of another process ends as if a signal had asked for it. */
+static void look_at_limit(struct execution *e)
+{
+	struct execution_result *result = e->result;
+	const struct preloading *preloading = e->plan->preloading;
+	uint64_t now = clock_now_ns();
+
+	if (!is_recording(e))
+		return;
+	if (preloading && preloading_full_ns(preloading)) {
+		now = preloading_full_ns(preloading);
+		result->limit_note = limit_size_text(&e->plan->limit, traced_ns(e, now));
+	} else {
+		result->limit_note = limit_reached(&e->plan->limit, traced_ns(e, now),
+		                                   e->plan->perf, e->plan->perf_count);
+	}
+	if (!result->limit_note)
+		return;
+	if (!is_ours(e)) {
+		e->asked = true;
+		return;
+	}
+	result->stop_ns = now;
+	stop_sampling(e);
+	if (preloading)
+		preloading_stop(preloading);
+	recorders_command(&e->recorders, "disable", &result->perf_note);
+	recorders_finish(&e->recorders, &result->perf_note);
+	if (e->plan->on_limit)
+		e->plan->on_limit(result->limit_note);
+}
+
+static void watch(struct execution *e)
+{
+	while (!e->asked && !has_ended(e)) {
+		struct pollfd fds[] = {
+			{ .fd = e->signals->fd, .events = POLLIN },
+			{ .fd = e->channel, .events = POLLIN },
+			{ .fd = e->tstp, .events = POLLIN },
+			{ .fd = e->pidfd, .events = POLLIN },
+		};
+
+		if (poll(fds, sizeof(fds) / sizeof(*fds), wait_ms(e)) < 0 && errno != EINTR)
+			break;
+		handle_tstp(e);
+		read_signals(e);
+		read_message(e);
+		look_at_cost(e);
+		look_at_uprobes(e);
+		look_at_limit(e);
+		if (e->look_ns && clock_now_ns() >= e->look_ns)
+			look(e);
+	}
+	while (read_message(e))
+		continue;
+}
+
+static void begin_accounts(struct execution *e, struct cgroup *cgroup)
+{
+	CLEANUP(free) char *proc = xasprintf("/proc/%d", (int)e->pid);
+
+	e->result->pid = (uint32_t)e->pid;
+	e->result->stolen_ns = steal_time_ns();
+	cgroup_open(cgroup, is_ours(e) ? "/proc/self" : proc);
+}
+
+/* ---- to start a program */
+
+static int run_program(struct execution *e, struct error *err)
+{
+	CLEANUP(cgroup_done) struct cgroup cgroup = { 0 };
+	uint64_t start_ns;
+
+	if (group_signals_start(&e->group, err) < 0 || program_prepare(e, err) < 0 ||
+	    start_recorders(e, err) < 0)
+		return -1;
+	if (signals_ending())
+		return error_set(err, EINTR, "interrupted");
+	if (e->plan->probes && probe_verify_file(e->plan->probes, err) < 0)
+		return -1;
+	start_ns = clock_now_ns();
+	begin_accounts(e, &cgroup);
+	if (e->plan->preloading)
+		preloading_note_time(e->plan->preloading);
+	if (child_release(&e->program, err) < 0) {
+		recorders_finish(&e->recorders, &e->result->perf_note);
+		return error_prefix(err, "%s", e->plan->python);
+	}
+	open_tstp(e);
+	watch(e);
+	close_tstp(e);
+	stop_sampling(e);
+	if (e->plan->preloading) {
+		if (e->plan->probes)
+			e->result->turn_ns = preloading_turn_ns(e->plan->preloading);
+		preloading_note_time(e->plan->preloading);
+		if (!e->result->limit_note)
+			preloading_stop(e->plan->preloading);
+	}
+	e->result->wall_ns = clock_now_ns() - start_ns;
+	e->result->status = e->program.status;
+	end_suspension(e);
+	e->result->quota = cgroup_since(&cgroup);
+	recorders_finish(&e->recorders, &e->result->perf_note);
+	/* The kernel accounts stolen time at each CPU's tick, so the last of it may be missing. */
+	e->result->stolen_ns = steal_time_since(e->result->stolen_ns);
+	if (e->plan->preloading)
+		preloading_names(e->plan->preloading, &e->result->named);
+	thread_names_read(&e->result->named, e->plan->children);
+	/* The program renames the file when it is complete, but may be unable to say so. */
+	if (e->plan->codes && !e->codes && access(e->plan->codes, F_OK) == 0)
+		e->result->codes = true;
+	if (e->failure)
+		return error_set(err, e->unrecordable ? ESTALE : EINVAL, "%s", e->failure);
+	return 0;
+}
+
+/* ---- to join a process that runs already */
+
+static bool has_thread(const struct snapshot *snapshot, uint32_t tid)
+{
+	for (size_t i = 0; i < snapshot->threads.n; i++)
+		if (snapshot->threads.v[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* The library sees only threads that use the GIL. Notes those that were there before and are without
+ * it now: unless they have records, they have been without it since. */
+static void note_idle(const struct execution *e, const struct snapshot *before)
+{
+	const struct member *m = &e->members.v[0];
+	struct snapshot now;
+	struct error ignored;
+
+	if (snapshot_take(&now, m->snapshots, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < now.threads.n; i++) {
+		const struct snapshot_thread *t = &now.threads.v[i];
+
+		if (t->tid && t->tid != (uint32_t)m->pid && t->gil == GIL_NONE &&
+		    has_thread(before, t->tid))
+			preloading_note_idle(e->plan->preloading, (uint32_t)m->pid, t->tid);
+	}
+	snapshot_done(&now);
+}
+
+static int join_process(const struct execution *e, struct error *err)
+{
+	const struct member *m = &e->members.v[0];
+	struct snapshot before;
+	struct error ignored;
+	int ret;
+
+	preloading_note_time(e->plan->preloading);
+	if (!m->target) {
+		*err = e->no_target;
+		return -1;
+	}
+	if (snapshot_take(&before, m->snapshots, &ignored) < 0)
+		before = (struct snapshot){ 0 };
+	ret = joining_begin(e->plan->preloading, m->target, e->plan->no_children, err);
+	if (ret < 0) {
+		err->code = ESTALE;
+	} else {
+		e->result->start_ns = e->plan->preloading->control->joined_ns;
+		note_idle(e, &before);
+	}
+	snapshot_done(&before);
+	return ret;
+}
+
+static int start_process(struct execution *e, struct error *err)
+{
+	struct recorders *r = &e->recorders;
+
+	if (start_recorders(e, err) < 0)
+		return -1;
+	if (e->plan->probes && probe_verify_file(e->plan->probes, err) < 0)
+		return -1;
+	begin_asleep(e);
+	recorders_command(r, "enable", &e->result->perf_note);
+	e->result->start_ns = clock_now_ns();
+	if (e->plan->preloading) {
+		if (join_process(e, err) < 0)
+			return -1;
+		begin_asleep_joined(e);
+	}
+	if (e->plan->sampling && sampling_start(e->plan->sampling, e->pid, err) < 0)
+		return -1;
+	if (e->plan->probes && !has_ended(e) && recorder_has_events(&r->v[0]) &&
+	    probe_verify_process(e->pid, e->plan->probes, err) < 0)
+		return -1;
+	return 0;
+}
+
+static int run_process(struct execution *e, struct error *err)
+{
+	CLEANUP(cgroup_done) struct cgroup cgroup = { 0 };
+
+	begin_accounts(e, &cgroup);
+	if (start_process(e, err) < 0)
+		return -1;
+	if (e->plan->limit.duration_s)
+		log_info("recording process %d for %u s", (int)e->pid, e->plan->limit.duration_s);
+	else
+		log_info("recording process %d until Ctrl-C", (int)e->pid);
+	e->look_ms = LOOK_FIRST_MS;
+	look(e);
+	watch(e);
+	if (e->plan->sampling)
+		sampling_stop(e->plan->sampling);
+	if (e->plan->preloading) {
+		preloading_stop(e->plan->preloading);
+		preloading_note_time(e->plan->preloading);
+	}
+	recorders_command(&e->recorders, "disable", &e->result->perf_note);
+	e->result->stop_ns = clock_now_ns();
+	e->result->wall_ns = e->result->stop_ns - e->result->start_ns;
+	e->result->quota = cgroup_since(&cgroup);
+	end_asleep(e);
+	write_codes(e);
+	recorders_finish(&e->recorders, &e->result->perf_note);
+	e->result->stolen_ns = steal_time_since(e->result->stolen_ns);
+	if (e->result->limit_note && e->plan->on_limit)
+		e->plan->on_limit(e->result->limit_note);
+	return 0;
+}
+
+/* ---- either */
+
+static int open_process(struct execution *e, struct error *err)
+{
+	e->pidfd = (int)syscall(SYS_pidfd_open, e->pid, 0);
+	if (e->pidfd < 0)
+		return errno == ESRCH ? error_set(err, ESRCH, "process %d has ended", (int)e->pid)
+		                      : error_errno(err, "process %d: pidfd_open", (int)e->pid);
+	add_member(e, e->pid);
+	open_member(&e->members.v[0], &e->no_target);
+	return 0;
+}
+
+static void end(struct execution *e)
+{
+	child_done(&e->program);
+	recorders_done(&e->recorders);
+	drop_uprobes(e);
+	group_signals_done(&e->group);
+	if (e->channel >= 0)
+		close(e->channel);
+	if (e->codes)
+		fclose(e->codes);
+	free(e->failure);
+	for (size_t i = 0; i < e->members.n; i++) {
+		snapshots_free(e->members.v[i].snapshots);
+		target_close(e->members.v[i].target);
+	}
+	vec_done(&e->members);
+	asleep_done(&e->asleep);
+	if (e->pidfd >= 0)
+		close(e->pidfd);
+}
+
+int execution_run(const struct execution_plan *plan, const struct signals *signals,
+                  struct execution_result *ret, struct error *err)
+{
+	struct execution e = {
+		.plan = plan,
+		.signals = signals,
+		.result = ret,
+		.recorders = RECORDERS_NONE,
+		.pid = plan->pid,
+		.program = CHILD_NONE,
+		.group = GROUP_SIGNALS_NONE,
+		.channel = -1,
+		.tstp = -1,
+		.pidfd = -1,
+	};
+	int failed;
+
+	*ret = (struct execution_result){ 0 };
+	if (plan->pid)
+		failed = open_process(&e, err) < 0 ? -1 : run_process(&e, err);
+	else
+		failed = run_program(&e, err);
+	end(&e);
+	if (failed < 0)
+		execution_result_done(ret);
+	return failed;
+}
+
+void execution_result_done(struct execution_result *result)
+{
+	free(result->trace);
+	free(result->trace_note);
+	session_threads_free(result->named.v, result->named.n);
+	vec_done(&result->slept);
+	free(result->entry_note);
+	free(result->limit_note);
+	free(result->perf_note);
+	*result = (struct execution_result){ 0 };
+}
