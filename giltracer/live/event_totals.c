@@ -11,6 +11,7 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "base/idmap.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "preload/totals.h"
@@ -73,22 +74,14 @@ struct event_totals {
 
 /* ---- the page */
 
-/* Parent and start time are fields 4 and 22 of stat, counted from the end of the name, which may
- * contain anything. */
 static int read_stat(struct totals_header *head, pid_t pid, struct error *err)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/stat", (int)pid);
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
-	const char *at;
+	struct procfs_stat stat;
 
-	if (file_read(&text, NULL, path, 4096, &ignored) < 0 || !(at = strrchr(text, ')')) ||
-	    strlen(at) < 4)
+	if (!procfs_stat(&stat, pid, 0))
 		return error_set(err, ESRCH, "process %d has ended", (int)pid);
-	head->ppid = (uint32_t)strtoul(at + 3, NULL, 10);
-	for (int i = 0; at && i < 20; i++)
-		at = strchr(at + 1, ' ');
-	head->start_time = at ? strtoull(at + 1, NULL, 10) : 0;
+	head->ppid = (uint32_t)stat.parent;
+	head->start_time = stat.start_time;
 	return 0;
 }
 

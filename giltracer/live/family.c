@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "live/family.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,25 +8,19 @@
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "base/file.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "locate/process.h"
 
-#define CHILDREN_MAX (1u << 20) /* bytes of the list */
-#define DEPTH_MAX    64
-#define PYTHONS_MAX  20
+#define DEPTH_MAX   64
+#define PYTHONS_MAX 20
 
-/* Reads the file with one thread's children, "CHILD CHILD …". */
-static void read_children_of(struct family *ret, pid_t pid, const char *tid)
+/* Adds one thread's children, "CHILD CHILD …". */
+static void read_children_of(struct family *ret, pid_t pid, pid_t tid)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/task/%s/children", (int)pid, tid);
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
-	char *rest, *word;
+	CLEANUP(free) char *text = procfs_read(pid, tid, "children", NULL);
+	char *rest = text, *word;
 
-	if (file_read(&text, NULL, path, CHILDREN_MAX, &ignored) < 0)
-		return;
-	rest = text;
 	while ((word = strsep(&rest, " \n"))) {
 		pid_t child = (pid_t)strtol(word, NULL, 10);
 
@@ -38,13 +31,12 @@ static void read_children_of(struct family *ret, pid_t pid, const char *tid)
 
 static void read_children(struct family *ret, pid_t pid)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/task", (int)pid);
-	CLEANUP(closedir) DIR *dir = opendir(path);
-	struct dirent *entry;
+	struct procfs_threads threads = { 0 };
 
-	while (dir && (entry = readdir(dir)))
-		if (*entry->d_name != '.')
-			read_children_of(ret, pid, entry->d_name);
+	procfs_threads(&threads, pid);
+	for (size_t i = 0; i < threads.v.n; i++)
+		read_children_of(ret, pid, threads.v.v[i]);
+	vec_done(&threads.v);
 }
 
 static void read_family(struct family *ret, pid_t pid, unsigned depth)

@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "live/target.h"
 
@@ -875,29 +876,26 @@ static bool find_code(struct remote_call *call)
 {
 	static const uint8_t enter[] = { 0x0f, 0x05, 0xc3 }; /* syscall; ret */
 	static const uint8_t restore[] = { 0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05 };
-	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)call->target->pid);
-	CLEANUP(fclose) FILE *in = fopen(path, "re");
-	CLEANUP(free) char *line = NULL;
-	size_t size = 0;
+	CLEANUP(free) char *maps = procfs_read(call->target->pid, 0, "maps", NULL);
+	struct procfs_mapping m;
+	char *rest = maps;
 
-	while (in && !(call->enter && call->restore) && getline(&line, &size, in) > 0) {
+	while (!(call->enter && call->restore) && procfs_next_mapping(&m, &rest)) {
+		const uint64_t size = m.end - m.start;
 		CLEANUP(free) uint8_t *code = NULL;
-		uint64_t start, end;
 		const uint8_t *at;
-		char mode[5];
 
-		if (sscanf(line, "%lx-%lx %4s", &start, &end, mode) != 3 || mode[2] != 'x' ||
-		    !strstr(line, "/libc") || end - start > CODE_MAX)
+		if (m.rights[2] != 'x' || !strstr(m.path, "/libc") || size > CODE_MAX)
 			continue;
-		code = xcalloc(end - start, 1);
-		if (!memory_read(call->target->pid, start, code, end - start))
+		code = xcalloc(size, 1);
+		if (!memory_read(call->target->pid, m.start, code, size))
 			continue;
-		at = memmem(code, end - start, enter, sizeof(enter));
+		at = memmem(code, size, enter, sizeof(enter));
 		if (at)
-			call->enter = start + (uint64_t)(at - code);
-		at = memmem(code, end - start, restore, sizeof(restore));
+			call->enter = m.start + (uint64_t)(at - code);
+		at = memmem(code, size, restore, sizeof(restore));
 		if (at)
-			call->restore = start + (uint64_t)(at - code);
+			call->restore = m.start + (uint64_t)(at - code);
 	}
 	return call->enter && call->restore;
 }

@@ -13,38 +13,23 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/procfs.h"
 
-#define FILE_MAX 65536
-#define ALL_NS   NS_PER_SECOND /* how often names and states are read */
+#define ALL_NS NS_PER_SECOND /* how often names and states are read */
 
-static char *read_file(pid_t pid, uint32_t tid, const char *name)
-{
-	CLEANUP(free) char *path = xasprintf("/proc/%d/task/%u/%s", (int)pid, tid, name);
-	struct error ignored;
-	char *text;
-
-	return file_read(&text, NULL, path, FILE_MAX, &ignored) < 0 ? NULL : text;
-}
-
-/* "TID (NAME) STATE …": the name may contain anything, so the last parenthesis ends it. */
 static void read_stat(struct task *task, pid_t pid)
 {
-	CLEANUP(free) char *text = read_file(pid, task->tid, "stat");
-	const char *name = text ? strchr(text, '(') : NULL;
-	const char *end = text ? strrchr(text, ')') : NULL;
+	struct procfs_stat stat;
 
-	task->state = '?';
-	if (!name || !end || end < name)
-		return;
-	snprintf(task->name, sizeof(task->name), "%.*s", (int)(end - name - 1), name + 1);
-	if (end[1] == ' ' && end[2])
-		task->state = end[2];
+	if (procfs_stat(&stat, pid, (pid_t)task->tid))
+		snprintf(task->name, sizeof(task->name), "%.15s", stat.name);
+	task->state = stat.state ? stat.state : '?';
 }
 
 /* "NSpid:	TID	…	TID", from our PID namespace to the thread's own. */
 static void read_own_tid(struct task *task, pid_t pid)
 {
-	CLEANUP(free) char *text = read_file(pid, task->tid, "status");
+	CLEANUP(free) char *text = procfs_read(pid, (pid_t)task->tid, "status", NULL);
 	const char *line = text ? strstr(text, "\nNSpid:") : NULL;
 	const char *end = line ? strchr(line + 1, '\n') : NULL;
 
@@ -79,7 +64,7 @@ static void number(struct tasks *tasks)
 
 static int open_syscall(pid_t pid, uint32_t tid)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/task/%u/syscall", (int)pid, tid);
+	CLEANUP(free) char *path = procfs_path(pid, (pid_t)tid, "syscall");
 
 	return open(path, O_RDONLY | O_CLOEXEC);
 }

@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/filemap.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "live/totals_settle.h"
 #include "locate/process.h"
@@ -127,17 +128,6 @@ bool totals_is_observed(const struct totals *t)
 	return t->writer.begin != NULL;
 }
 
-/* The path in a line of /proc/PID/maps; NULL if it is not that of a page. The line's newline is
- * removed. */
-static char *page_of(char *line)
-{
-	char *path = strchr(line, '/'), *end = strchr(line, '\n');
-
-	if (end)
-		*end = '\0';
-	return path && str_has_suffix(path, TOTALS_SUFFIX) ? path : NULL;
-}
-
 /* The error for a process without a page. If it does not run Python, the error states that
  * instead. */
 static int no_page(pid_t pid, struct error *err)
@@ -155,21 +145,18 @@ static int no_page(pid_t pid, struct error *err)
 
 int totals_find(char **ret, pid_t pid, struct error *err)
 {
-	CLEANUP(free) char *maps = xasprintf("/proc/%d/maps", (int)pid);
-	CLEANUP(fclose) FILE *in = NULL;
-	CLEANUP(free) char *line = NULL;
-	size_t size = 0;
-	const char *path;
+	CLEANUP(free) char *maps = NULL;
+	struct procfs_mapping m;
+	char *rest;
 
 	if (process_check(pid, err) < 0)
 		return -1;
-	in = fopen(maps, "re");
-	while (in && getline(&line, &size, in) > 0) {
-		if (!(path = page_of(line)))
-			continue;
-		*ret = xasprintf("/proc/%d/root%s", (int)pid, path);
-		return 0;
-	}
+	rest = maps = procfs_read(pid, 0, "maps", NULL);
+	while (procfs_next_mapping(&m, &rest))
+		if (*m.path == '/' && str_has_suffix(m.path, TOTALS_SUFFIX)) {
+			*ret = xasprintf("/proc/%d/root%s", (int)pid, m.path);
+			return 0;
+		}
 	return no_page(pid, err);
 }
 
@@ -195,21 +182,12 @@ uint64_t totals_began_ns(const struct totals *t)
 	return t->head.ns;
 }
 
-/* The start time is field 22 of stat, the twentieth after the name. The name may contain anything,
- * so the last parenthesis ends it. */
 bool totals_alive(const struct totals *t, pid_t pid)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/stat", (int)pid);
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
-	const char *at;
+	struct procfs_stat stat;
 
-	if (file_read(&text, NULL, path, 4096, &ignored) < 0 || !(at = strrchr(text, ')')) ||
-	    strlen(at) < 3 || at[2] == 'Z' || at[2] == 'X')
-		return false;
-	for (int i = 0; at && i < 20; i++)
-		at = strchr(at + 1, ' ');
-	return at && (!t->head.start_time || strtoull(at + 1, NULL, 10) == t->head.start_time);
+	return procfs_stat(&stat, pid, 0) && stat.state != 'Z' && stat.state != 'X' &&
+	       (!t->head.start_time || stat.start_time == t->head.start_time);
 }
 
 /* ---- reading */

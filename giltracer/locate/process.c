@@ -16,11 +16,9 @@
 
 #include "base/alloc.h"
 #include "base/file.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "binary/symbols.h"
-
-#define MAPS_MAX   (16u << 20)
-#define STATUS_MAX (1u << 16)
 
 /* In field 9 of /proc/PID/stat, include/linux/sched.h. */
 #define PF_KTHREAD 0x00200000
@@ -31,29 +29,9 @@
 /* Exported by free-threaded builds only. */
 #define LANDMARK_FREE_THREADED "_Py_MergeZeroLocalRefcount"
 
-/* The first mapping of a file. */
-struct mapping {
-	uint64_t start, offset;
-	unsigned major, minor;
-	uint64_t inode;
-	const char *path; /* in the text of maps */
-};
-
-static bool parse_mapping(struct mapping *ret, const char *line)
-{
-	int path = 0;
-
-	if (sscanf(line, "%" SCNx64 "-%*x %*s %" SCNx64 " %x:%x %" SCNu64 " %n", &ret->start,
-	           &ret->offset, &ret->major, &ret->minor, &ret->inode, &path) < 5 ||
-	    !path || line[path] != '/')
-		return false;
-	ret->path = line + path;
-	return true;
-}
-
 /* The name under which the mapped file can be opened here: its own, or one below the root of the
  * process. Caller frees. NULL: the file is gone. */
-static char *openable(const struct mapping *m, pid_t pid)
+static char *openable(const struct procfs_mapping *m, pid_t pid)
 {
 	CLEANUP(free) char *there = xasprintf("/proc/%d/root%s", (int)pid, m->path);
 	const char *const candidates[] = { m->path, there };
@@ -70,7 +48,8 @@ static char *openable(const struct mapping *m, pid_t pid)
 }
 
 /* The link-time address of a mapping that starts at m->offset in the file. */
-static bool link_address(const struct symbols *symbols, const struct mapping *m, uint64_t *ret)
+static bool link_address(const struct symbols *symbols, const struct procfs_mapping *m,
+                         uint64_t *ret)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE) - 1;
 	Elf *elf = symbols_elf(symbols);
@@ -136,7 +115,7 @@ static int read_version(struct python *py, const struct symbols *symbols, struct
 }
 
 /* 1 if the mapped file contains the GIL's functions, 0 if not. */
-static int try_mapping(struct process_python *ret, const struct mapping *m, pid_t pid,
+static int try_mapping(struct process_python *ret, const struct procfs_mapping *m, pid_t pid,
                        struct error *err)
 {
 	CLEANUP(free) char *path = openable(m, pid);
@@ -172,13 +151,11 @@ static int search_maps(struct process_python *ret, pid_t pid, char *maps, struct
 {
 	const char *last = "";
 	bool deleted = false;
-	char *line, *rest = maps;
+	struct procfs_mapping m;
+	int found;
 
-	while ((line = strsep(&rest, "\n"))) {
-		struct mapping m;
-		int found;
-
-		if (!parse_mapping(&m, line) || !strcmp(m.path, last))
+	while (procfs_next_mapping(&m, &maps)) {
+		if (*m.path != '/' || !strcmp(m.path, last))
 			continue;
 		last = m.path;
 		deleted |= strstr(m.path, "python") && str_has_suffix(m.path, " (deleted)");
@@ -215,25 +192,21 @@ static int not_there(pid_t pid, struct error *err)
 
 static int read_identity(struct identity *ret, pid_t pid, struct error *err)
 {
-	CLEANUP(free) char *stat_path = xasprintf("/proc/%d/stat", (int)pid);
-	CLEANUP(free) char *status_path = xasprintf("/proc/%d/status", (int)pid);
-	CLEANUP(free) char *stat = NULL;
-	CLEANUP(free) char *status = NULL;
-	const char *fields, *group, *user;
+	CLEANUP(free) char *status = procfs_read(pid, 0, "status", NULL);
+	struct procfs_stat stat;
+	const char *group, *user;
 	unsigned effective;
 	int number;
 
-	if (file_read(&status, NULL, status_path, STATUS_MAX, err) < 0 ||
-	    file_read(&stat, NULL, stat_path, STATUS_MAX, err) < 0)
+	if (!status || !procfs_stat(&stat, pid, 0))
 		return not_there(pid, err);
-	fields = strrchr(stat, ')'); /* the name may contain any characters */
 	group = strstr(status, "\nTgid:");
 	user = strstr(status, "\nUid:");
-	if (!fields ||
-	    sscanf(fields, ") %c %*d %*d %*d %*d %*d %lu", &ret->state, &ret->flags) != 2 ||
-	    !group || sscanf(group, "\nTgid: %d", &number) != 1 || !user ||
+	if (!group || sscanf(group, "\nTgid: %d", &number) != 1 || !user ||
 	    sscanf(user, "\nUid: %*u %u", &effective) != 1)
 		return error_set(err, EINVAL, "process %d: /proc is not that of Linux", (int)pid);
+	ret->state = stat.state;
+	ret->flags = stat.flags;
 	ret->group = (pid_t)number;
 	ret->user = effective;
 	return 0;
@@ -327,14 +300,14 @@ static int read_image(struct python *py, pid_t pid, struct error *err)
 
 static int find_in_maps(struct process_python *ret, pid_t pid, struct error *err)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)pid);
 	CLEANUP(free) char *maps = NULL;
 	CLEANUP(python_free) struct python *py = xcalloc(1, sizeof(*py));
 	struct process_python found = { .python = py };
 
 	if (read_image(py, pid, err) < 0)
 		return -1;
-	if (file_read(&maps, NULL, path, MAPS_MAX, err) < 0)
+	maps = procfs_read(pid, 0, "maps", NULL);
+	if (!maps)
 		return cannot_look(pid, err);
 	if (search_maps(&found, pid, maps, err) < 0)
 		return error_prefix(err, "process %d", (int)pid);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "metrics/uprobe_totals.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -26,6 +25,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/idmap.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "base/thread.h"
 #include "base/vec.h"
@@ -193,23 +193,24 @@ static int open_thread(struct perf_rings *r, pid_t tid, const uint64_t *ids, siz
 static int open_new(struct perf_rings *r, pid_t pid, const uint64_t *ids, size_t n,
                     struct error *err)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/task", (int)pid);
-	CLEANUP(closedir) DIR *dir = opendir(path);
-	struct dirent *entry;
+	struct procfs_threads threads = { 0 };
 	int found = 0;
 
-	if (!dir)
+	if (!procfs_threads(&threads, pid))
 		return error_set(err, ESRCH, "process %d has ended", (int)pid);
-	while ((entry = readdir(dir))) {
-		long tid = strtol(entry->d_name, NULL, 10);
+	for (size_t i = 0; i < threads.v.n && found >= 0; i++) {
+		pid_t tid = threads.v.v[i];
 
-		if (tid <= 0 || idmap_get(&r->opened, (uint64_t)tid) != IDMAP_NONE)
+		if (idmap_get(&r->opened, (uint64_t)tid) != IDMAP_NONE)
 			continue;
-		if (open_thread(r, (pid_t)tid, ids, n, err) < 0)
-			return -1;
-		idmap_set(&r->opened, (uint64_t)tid, 0);
-		found++;
+		if (open_thread(r, tid, ids, n, err) < 0) {
+			found = -1;
+		} else {
+			idmap_set(&r->opened, (uint64_t)tid, 0);
+			found++;
+		}
 	}
+	vec_done(&threads.v);
 	return found;
 }
 
@@ -412,15 +413,9 @@ struct uprobe_totals {
 
 static void name_by_kernel(pid_t pid, uint32_t tid, char *ret)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/task/%u/comm", (int)pid, (unsigned)tid);
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
+	CLEANUP(free) char *text = procfs_comm(pid, (pid_t)tid);
 
-	memcpy(ret, "?", sizeof("?"));
-	if (file_read(&text, NULL, path, 256, &ignored) < 0)
-		return;
-	text[strcspn(text, "\n")] = '\0';
-	snprintf(ret, TOTALS_NAME, "%.*s", TOTALS_NAME - 1, text);
+	snprintf(ret, TOTALS_NAME, "%.*s", TOTALS_NAME - 1, text ? text : "?");
 }
 
 /* The name is "?" if the thread has ended already. */

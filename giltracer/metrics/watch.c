@@ -15,6 +15,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "base/utf8.h"
 
@@ -38,14 +39,9 @@ char *metrics_label_value(const char *text)
 
 static char *find_command(pid_t pid)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/comm", (int)pid);
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
+	CLEANUP(free) char *text = procfs_comm(pid, 0);
 
-	if (file_read(&text, NULL, path, 256, &ignored) < 0)
-		return xstrdup("");
-	text[strcspn(text, "\n")] = '\0';
-	return metrics_label_value(text);
+	return metrics_label_value(text ? text : "");
 }
 
 void metrics_process_label_arguments(struct metrics_process *p)
@@ -342,26 +338,14 @@ int watch_add_process(struct watch *watch, pid_t pid, struct error *err)
 
 /* ---- processes */
 
-static pid_t parent_of(pid_t pid)
-{
-	CLEANUP(free) char *path = xasprintf("/proc/%d/stat", (int)pid);
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
-	const char *end;
-
-	/* "PID (NAME) STATE PARENT", with anything in the name */
-	if (file_read(&text, NULL, path, 4096, &ignored) < 0 || !(end = strrchr(text, ')')) ||
-	    strlen(end) < 4)
-		return 0;
-	return (pid_t)strtol(end + 3, NULL, 10);
-}
-
 static bool is_below(pid_t pid, pid_t root)
 {
 	for (int i = 0; i < GENERATIONS && pid > 0; i++) {
+		struct procfs_stat stat;
+
 		if (pid == root)
 			return true;
-		pid = parent_of(pid);
+		pid = procfs_stat(&stat, pid, 0) ? stat.parent : 0;
 	}
 	return false;
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/execution.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -26,6 +25,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "live/codes.h"
@@ -159,29 +159,19 @@ struct asleep {
 
 #define THREADS_MAX 10000 /* of all processes: the state of further threads remains unknown */
 
-static char *read_file(uint32_t pid, uint32_t tid, const char *name)
-{
-	CLEANUP(free) char *path = xasprintf("/proc/%u/task/%u/%s", pid, tid, name);
-	struct error ignored;
-	char *text;
-
-	return file_read(&text, NULL, path, 65536, &ignored) < 0 ? NULL : text;
-}
-
-/* "TID (NAME) STATE …"; 0: unknown */
+/* 0: unknown */
 static char state_of(uint32_t pid, uint32_t tid)
 {
-	CLEANUP(free) char *text = read_file(pid, tid, "stat");
-	const char *end = text ? strrchr(text, ')') : NULL;
-	char state = end && end[1] == ' ' ? end[2] : '\0';
+	struct procfs_stat stat;
 
-	return state == 't' ? 'T' : state;
+	procfs_stat(&stat, (pid_t)pid, (pid_t)tid);
+	return stat.state == 't' ? 'T' : stat.state;
 }
 
 /* How often it was given a CPU; 0: unknown */
 static uint64_t slices_of(uint32_t pid, uint32_t tid)
 {
-	CLEANUP(free) char *text = read_file(pid, tid, "schedstat");
+	CLEANUP(free) char *text = procfs_read((pid_t)pid, (pid_t)tid, "schedstat", NULL);
 	uint64_t slices;
 
 	return text && sscanf(text, "%*u %*u %" SCNu64, &slices) == 1 ? slices : 0;
@@ -204,20 +194,14 @@ static void add_thread(struct asleep *asleep, uint32_t pid, uint32_t tid)
 static size_t each_thread(struct asleep *asleep, pid_t pid,
                           void (*visit)(struct asleep *, uint32_t, uint32_t))
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/task", (int)pid);
-	CLEANUP(closedir) DIR *dir = opendir(path);
-	struct dirent *entry;
-	size_t n = 0;
+	struct procfs_threads threads = { 0 };
+	size_t n;
 
-	while (dir && (entry = readdir(dir))) {
-		uint32_t tid = (uint32_t)strtoul(entry->d_name, NULL, 10);
-
-		if (!tid)
-			continue;
-		n++;
-		if (visit)
-			visit(asleep, (uint32_t)pid, tid);
-	}
+	procfs_threads(&threads, pid);
+	n = threads.v.n;
+	for (size_t i = 0; visit && i < n; i++)
+		visit(asleep, (uint32_t)pid, (uint32_t)threads.v.v[i]);
+	vec_done(&threads.v);
 	return n;
 }
 
@@ -359,13 +343,10 @@ void sampling_done(struct sampling *sampling)
  * the first thousands without looking. */
 #define CHANNEL_FD 5000
 
-#define MAPS_MAX (4 << 20)
-
 /* Longest message of share/python/program.py. */
 #define MESSAGE_MAX 4096
 
-#define CMDLINE_MAX (1u << 20)
-#define NAMES_MAX   10000
+#define NAMES_MAX 10000
 
 /* Processes whose memory is read, and how often that is tried: a child may be about to execute a
  * Python. */
@@ -630,8 +611,7 @@ static void handle_stop(struct execution *e, const char *time)
 /* Whether a thread belongs to the process that we started, not to a child of it. */
 static bool has_thread_of(const struct execution *e, uint32_t tid)
 {
-	CLEANUP(free)
-	char *path = xasprintf("/proc/%d/task/%u", (int)e->pid, tid);
+	CLEANUP(free) char *path = procfs_path(e->pid, (pid_t)tid, "");
 
 	return access(path, F_OK) == 0;
 }
@@ -746,19 +726,15 @@ static void handle_message(struct execution *e, const char *message)
  * is ending has no command line any more. */
 static enum execution_channel closed_by(const struct execution *e)
 {
-	CLEANUP(free)
-	char *path = xasprintf("/proc/%d/cmdline", (int)e->pid);
-	CLEANUP(fclose) FILE *file = fopen(path, "re");
-	CLEANUP(free) char *word = NULL;
-	size_t alloc = 0;
-	bool any = false;
+	size_t len = 0;
+	CLEANUP(free) char *words = procfs_read(e->pid, 0, "cmdline", &len);
 
-	while (file && getdelim(&word, &alloc, '\0', file) > 0) {
-		any = true;
-		if (!strcmp(word, e->plan->bootstrap))
+	if (!words || !len)
+		return CHANNEL_OPEN;
+	for (size_t at = 0; at < len; at += strlen(words + at) + 1)
+		if (!strcmp(words + at, e->plan->bootstrap))
 			return CHANNEL_CLOSED;
-	}
-	return any ? CHANNEL_EXECUTED : CHANNEL_OPEN;
+	return CHANNEL_EXECUTED;
 }
 
 /* The program cannot say any more when tracing should start, so it starts now. */
@@ -935,12 +911,9 @@ static bool may_hand_over(const struct execution *e)
 /* Whether uprobes record the process, but not the library, which is not in it or not yet. */
 static bool lacks_library(const struct execution *e, pid_t pid)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)pid);
-	CLEANUP(free) char *maps = NULL;
-	struct error ignored;
+	CLEANUP(free) char *maps = procfs_read(pid, 0, "maps", NULL);
 
-	return !preloading_works(e->plan->preloading, (uint32_t)pid) &&
-	       file_read(&maps, NULL, path, MAPS_MAX, &ignored) == 0 &&
+	return maps && !preloading_works(e->plan->preloading, (uint32_t)pid) &&
 	       strstr(maps, e->plan->probes->path);
 }
 
@@ -1010,18 +983,11 @@ static void look_at_uprobes(struct execution *e)
 
 char **execution_command(pid_t pid)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/cmdline", (int)pid);
-	CLEANUP(free) char *text = NULL;
-	struct error ignored;
 	size_t len = 0;
-	struct {
-		char **v;
-		size_t n, alloc;
-	} args = { 0 };
-
 	/* A program may have written its own name there. */
-	if (file_read(&text, &len, path, CMDLINE_MAX, &ignored) < 0)
-		len = 0;
+	CLEANUP(free) char *text = procfs_read(pid, 0, "cmdline", &len);
+	VEC(char *) args = { 0 };
+
 	for (size_t at = 0; at < len; at += strlen(text + at) + 1)
 		*vec_push(&args) = xstrdup(text + at);
 	if (!args.n)
@@ -1236,7 +1202,7 @@ static void watch(struct execution *e)
 
 static void begin_accounts(struct execution *e, struct cgroup *cgroup)
 {
-	CLEANUP(free) char *proc = xasprintf("/proc/%d", (int)e->pid);
+	CLEANUP(free) char *proc = procfs_path(e->pid, 0, "");
 
 	e->result->pid = (uint32_t)e->pid;
 	e->result->stolen_ns = steal_time_ns();

@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/procfs.h"
 #include "base/str.h"
 
 /* The kernel signals the processes of a group one after the other; ours may come first. */
@@ -73,15 +74,10 @@ int group_signals_start(struct group_signals *ret, struct error *err)
 /* Whether the process was sent the signal but has not handled it yet: ShdPnd in proc(5). */
 static bool is_pending(const struct group_signals *group, int signal)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/status", (int)group->child.pid);
-	CLEANUP(fclose) FILE *f = fopen(path, "re");
-	char line[256];
+	CLEANUP(free) char *status = procfs_read(group->child.pid, 0, "status", NULL);
+	const char *pending = status ? strstr(status, "\nShdPnd:") : NULL;
 
-	while (f && fgets(line, sizeof(line), f))
-		if (str_has_prefix(line, "ShdPnd:") &&
-		    strtoull(line + strlen("ShdPnd:"), NULL, 16) >> (signal - 1) & 1)
-			return true;
-	return false;
+	return pending && strtoull(pending + strlen("\nShdPnd:"), NULL, 16) >> (signal - 1) & 1;
 }
 
 /* Of several pending signals, we take that of the lowest number first, so all reports are kept. */

@@ -20,6 +20,7 @@
 #include "base/datadir.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "binary/dynamic.h"
 #include "live/remote_call.h"
@@ -330,7 +331,7 @@ void preloading_take_over(const struct preloading *p)
 /* False for a zombie, which has no image any more. */
 static bool is_alive(unsigned long pid)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%lu/exe", pid);
+	CLEANUP(free) char *path = procfs_path((pid_t)pid, 0, "exe");
 	char exe;
 
 	return readlink(path, &exe, 1) >= 0 || errno == EACCES;

@@ -16,6 +16,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/log.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "system/host.h"
@@ -356,7 +357,7 @@ static int read_ack(struct recorder *rec)
 
 bool recorder_has_events(const struct recorder *recorder)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/fd", (int)recorder->perf.pid);
+	CLEANUP(free) char *path = procfs_path(recorder->perf.pid, 0, "fd");
 	DIR *dir = opendir(path);
 	bool found = !dir;
 	struct dirent *entry;

@@ -21,6 +21,7 @@
 #include "base/child.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "system/sandbox.h"
 #include "system/tracefs.h"
@@ -125,17 +126,13 @@ static int lock_holder(const struct stat *st)
 
 static int say_locked(int fd, const char *path, struct error *err)
 {
-	CLEANUP(free) char *name = NULL;
 	CLEANUP(free) char *comm = NULL;
-	struct error ignored;
 	struct stat st;
 	int pid = fstat(fd, &st) == 0 ? lock_holder(&st) : 0;
 
 	if (!pid)
 		return error_set(err, EBUSY, "%s is locked by another process", path);
-	name = xasprintf("/proc/%d/comm", pid);
-	if (file_read(&comm, NULL, name, RECORD_MAX, &ignored) == 0)
-		comm[strcspn(comm, "\n")] = '\0';
+	comm = procfs_comm(pid, 0);
 	return error_set(err, EBUSY, "%s is locked by process %d (%s)", path, pid,
 	                 comm ? comm : "which has ended");
 }

@@ -20,6 +20,7 @@
 #include "base/child.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "locate/probes.h"
 #include "system/probe_lease.h"
@@ -464,7 +465,6 @@ int uprobes_remove_strays(size_t *ret_removed, struct error *err)
 
 /* ---- whether the probes are in place in a running process */
 
-#define MAPS_MAX   (16u << 20)
 #define BREAKPOINT 0xcc
 
 #ifdef __x86_64__
@@ -473,32 +473,13 @@ int uprobes_remove_strays(size_t *ret_removed, struct error *err)
 #define KNOWS_BREAKPOINTS false
 #endif
 
-/* A line of /proc/PID/maps; path points into that text. */
-struct mapping {
-	uint64_t start, end, offset;
-	const char *path;
-};
-
-static bool parse(struct mapping *ret, const char *line)
-{
-	char rights[5];
-	int path = 0;
-
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %*s %*s %n", &ret->start,
-	           &ret->end, rights, &ret->offset, &path) < 4 ||
-	    rights[2] != 'x' || !path || line[path] != '/')
-		return false;
-	ret->path = line + path;
-	return true;
-}
-
-static bool covers(const struct mapping *m, uint64_t offset)
+static bool covers(const struct procfs_mapping *m, uint64_t offset)
 {
 	return offset >= m->offset && offset - m->offset < m->end - m->start;
 }
 
 /* Notes the probes that have their breakpoints in this mapping; returns the number of new ones. */
-static size_t find_inserted(bool *inserted, int memory, const struct mapping *m,
+static size_t find_inserted(bool *inserted, int memory, const struct procfs_mapping *m,
                             const struct probe_set *set)
 {
 	size_t found = 0;
@@ -525,7 +506,7 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool is_named_like(const struct mapping *m, const struct probe_set *set)
+static bool is_named_like(const struct procfs_mapping *m, const struct probe_set *set)
 {
 	const char *base = base_name(set->path);
 	size_t len = strlen(base);
@@ -567,12 +548,10 @@ static int check(char *maps, int memory, const struct probe_set *set, struct err
 	CLEANUP(free) bool *inserted = xcalloc(set->probes.n + 1, sizeof(*inserted));
 	const char *path = NULL, *file = "";
 	size_t count = 0;
-	char *line;
+	struct procfs_mapping m;
 
-	while ((line = strsep(&maps, "\n"))) {
-		struct mapping m;
-
-		if (!parse(&m, line))
+	while (procfs_next_mapping(&m, &maps)) {
+		if (m.rights[2] != 'x' || *m.path != '/')
 			continue;
 		if (strcmp(m.path, file) != 0) {
 			memset(inserted, 0, set->probes.n * sizeof(*inserted));
@@ -590,14 +569,11 @@ static int check(char *maps, int memory, const struct probe_set *set, struct err
 
 int probe_verify_process(pid_t pid, const struct probe_set *set, struct error *err)
 {
-	CLEANUP(free) char *maps_path = xasprintf("/proc/%d/maps", (int)pid);
-	CLEANUP(free) char *memory_path = xasprintf("/proc/%d/mem", (int)pid);
+	CLEANUP(free) char *maps = procfs_read(pid, 0, "maps", NULL);
+	CLEANUP(free) char *memory_path = procfs_path(pid, 0, "mem");
 	CLEANUP(close) int memory = open(memory_path, O_RDONLY | O_CLOEXEC);
-	CLEANUP(free) char *maps = NULL;
-	struct error ignored;
 
-	if (!KNOWS_BREAKPOINTS || memory < 0 ||
-	    file_read(&maps, NULL, maps_path, MAPS_MAX, &ignored) < 0)
+	if (!KNOWS_BREAKPOINTS || memory < 0 || !maps)
 		return 0;
 	return check(maps, memory, set, err);
 }

@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/inotify.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include "base/file.h"
 #include "base/filemap.h"
 #include "base/opts.h"
+#include "base/procfs.h"
 #include "base/vec.h"
 #include "base/str.h"
 #include "base/utf8.h"
@@ -244,6 +247,41 @@ static void test_not_opened(const char *dir)
 	free(path);
 }
 
+static void test_procfs(void)
+{
+	char maps[] = "400000-401000 r--p 00000000 08:01 17 /usr/bin/a b (deleted)\n"
+		      "nonsense\n"
+		      "7f0000000000-7f0000002000 rw-p 00001000 00:00 0 \n";
+	const char *name = "a) R 1 (b";
+	struct procfs_threads threads = { 0 };
+	struct procfs_mapping m;
+	struct procfs_stat stat;
+	char *rest = maps, *comm;
+
+	prctl(PR_SET_NAME, name);
+	ok(procfs_stat(&stat, getpid(), getpid()), "our own state is known");
+	is_str(stat.name, name, "a name may contain anything");
+	ok(stat.state == 'R' && stat.parent == getppid() && stat.start_time,
+	   "it is not taken for what follows it");
+	comm = procfs_comm(getpid(), 0);
+	is_str(comm, name, "the kernel gives the same name");
+	free(comm);
+	ok(procfs_threads(&threads, getpid()) && threads.v.n == 1 && threads.v.v[0] == getpid(),
+	   "the only thread is listed");
+	vec_done(&threads.v);
+	ok(!procfs_stat(&stat, 0, 0) && !procfs_threads(&threads, 0) &&
+	           !procfs_read(0, 0, "maps", NULL),
+	   "there is no process 0");
+	ok(procfs_next_mapping(&m, &rest) && m.start == 0x400000 && m.end == 0x401000 &&
+	           m.major == 8 && m.minor == 1 && m.inode == 17,
+	   "a mapping is read");
+	is_str(m.path, "/usr/bin/a b (deleted)", "with its whole path");
+	ok(procfs_next_mapping(&m, &rest) && m.offset == 0x1000 && !*m.path &&
+	           !strcmp(m.rights, "rw-p"),
+	   "another line is skipped, and one without a path is read");
+	ok(!procfs_next_mapping(&m, &rest), "there are no more");
+}
+
 int main(void)
 {
 	char dir[] = "/tmp/test-base.XXXXXX";
@@ -256,6 +294,7 @@ int main(void)
 	test_clone();
 	test_x86();
 	test_safe();
+	test_procfs();
 	ok(mkdtemp(dir) != NULL, "a scratch folder can be made");
 	test_not_opened(dir);
 	rmdir(dir);
