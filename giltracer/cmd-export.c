@@ -14,7 +14,7 @@ static int make(const char *dir, unsigned format, const char *path, struct error
 	const struct report_document document = { export_formats[format].write, path };
 	const struct report_outputs outputs = { .documents = &document, .document_count = 1 };
 
-	if (!dir || format == EXPORT_FORMATS)
+	if (!dir || format == EXPORT_FORMAT_COUNT)
 		return error_set(err, EINVAL, "%s is expected (see giltracer export --help)",
 		                 dir ? "--format" : "a session folder");
 	return report_session(dir, &outputs, err);
@@ -29,8 +29,8 @@ static void print_formats(void)
 
 static int export_run(int argc, char **argv, struct error *err)
 {
-	const char *dir = NULL, *path = "-", *names[EXPORT_FORMATS + 1];
-	unsigned format = EXPORT_FORMATS;
+	const char *dir = NULL, *path = "-", *names[EXPORT_FORMAT_COUNT + 1];
+	unsigned format = EXPORT_FORMAT_COUNT;
 	bool help = false, verbose = false, quiet = false;
 	const struct opt opts[] = {
 		OPT_CHOICE('f', "format", "FORMAT", &format, names, "the format, see below"),
@@ -41,7 +41,7 @@ static int export_run(int argc, char **argv, struct error *err)
 		OPT_END,
 	};
 
-	for (unsigned i = 0; i <= EXPORT_FORMATS; i++)
+	for (unsigned i = 0; i <= EXPORT_FORMAT_COUNT; i++)
 		names[i] = export_formats[i].name;
 	if (cmd_options_and_folder(opts, argc, argv, &dir, err) < 0)
 		return -1;

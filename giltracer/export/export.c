@@ -8,23 +8,11 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/str.h"
-#include "report/folded.h"
 
-/* clang-format off */
-const struct export_format export_formats[EXPORT_FORMATS + 1] = {
-	{ "chrome", "Trace Event JSON, for VizTracer, catapult and Perfetto", export_chrome },
-	{ "csv", "one line per state of a thread, for spreadsheets and pandas", export_csv },
-	{ "firefox", "processed profile, for profiler.firefox.com", export_firefox },
-	{ "folded", "holds of the GIL, for flamegraph.pl and inferno", report_folded_on_gil },
-	{ "folded-off-cpu", "time off-CPU by stack; needs --state-detect", report_folded_off_cpu },
-	{ "folded-samples", "samples by stack; needs --sample", report_folded_samples },
-	{ "folded-waits", "waits for the GIL by stack", report_folded_off_gil },
-	{ "perfetto", "TrackEvent protobuf, for ui.perfetto.dev", export_perfetto },
-	{ "pprof", "for go tool pprof: which functions held the GIL and made others wait", export_pprof },
-	{ "speedscope", "for speedscope.app", export_speedscope },
-	{ NULL, NULL, NULL },
+#define EXPORT_ROW(writer, name, summary) { name, summary, export_##writer },
+const struct export_format export_formats[EXPORT_FORMAT_COUNT + 1] = {
+	EXPORT_FORMATS(EXPORT_ROW){ NULL, NULL, NULL },
 };
-/* clang-format on */
 
 static const struct export_format *find(const char *name, size_t len)
 {

@@ -10,13 +10,11 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/idmap.h"
+#include "base/jsonw.h"
 #include "base/vec.h"
 #include "export/export.h"
-#include "export/sampled_frames.h"
-#include "export/stacked.h"
 #include "export/walk.h"
 #include "model/span.h"
-#include "base/jsonw.h"
 
 #define GECKO_VERSION     29
 #define PROCESSED_VERSION 47
@@ -31,7 +29,7 @@ struct node {
 
 /**
  * A thread while it is written.
- * @sampled: the frames of a sampled thread; NULL: the frames are those of stacked.h
+ * @sampled: the frames of a sampled thread; NULL: the frames are those of stacked_frames()
  * @used: frames, in the order of their first use; @index: the reverse
  * @nodes: the stacks; @by_node: prefix and frame -> node
  * @stack: the present stack, since since_ns

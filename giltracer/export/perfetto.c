@@ -16,7 +16,6 @@
 #include "base/cleanup.h"
 #include "base/idmap.h"
 #include "base/str.h"
-#include "export/place.h"
 #include "export/walk.h"
 #include "proto/perfetto.pb-c.h"
 #include "trace/names.h"

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 
 #include "base/cleanup.h"
-#include "base/str.h"
-#include "export/sampled_frames.h"
-#include "export/stacked.h"
 #include "base/jsonw.h"
+#include "base/str.h"
+#include "export/walk.h"
 
 /* @sampled: its frames follow those of the stacks */
 struct speedscope {

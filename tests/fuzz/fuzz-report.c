@@ -49,7 +49,7 @@ static void write_session(uint8_t options, const struct session_bytes *s)
 static void report(const uint8_t *data, size_t size)
 {
 	const struct report_document document = {
-		export_formats[data[0] % EXPORT_FORMATS].write,
+		export_formats[data[0] % EXPORT_FORMAT_COUNT].write,
 		"/dev/null",
 	};
 	FILE *text = fopen("/dev/null", "w");

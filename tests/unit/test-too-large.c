@@ -3,7 +3,7 @@
  * threads than a page can show. */
 #include <errno.h>
 
-#include "report/folded.h"
+#include "export/export.h"
 
 #include "report-fixture.h"
 #include "tap.h"
@@ -43,7 +43,7 @@ static void test_deep(void)
 	fixture_gil(&f, 0, GIL_HOLD, 2 * DEPTH);
 	nest(&f);
 	analysis = analysis_new(&f.report);
-	ok(report_folded_on_gil(analysis, out, &err) == 0, "deep calls are folded");
+	ok(export_folded(analysis, out, &err) == 0, "deep calls are folded");
 	fclose(out);
 	for (char *line = text, *end; (end = strchr(line, '\n')); line = end + 1) {
 		size_t frames = count(line, (size_t)(end - line), ';');

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes folded stacks. */
-#include "folded.h"
+/* Folded stacks: lines "thread;caller;callee NS", outermost first, as read by flamegraph.pl and
+ * inferno-flamegraph. */
+#include "export/export.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -14,9 +15,9 @@
 #include "analysis/sampled.h"
 #include "base/idmap.h"
 #include "base/str.h"
+#include "base/utf8.h"
 #include "base/vec.h"
 #include "model/span.h"
-#include "base/utf8.h"
 #include "report/phrases.h"
 #include "trace/names.h"
 #include "trace/source.h"
@@ -211,7 +212,8 @@ static const struct recording_pass *find_stacks(const struct recording *recordin
 	return NULL;
 }
 
-int report_folded_off_cpu(const struct analysis *a, FILE *out, struct error *err)
+/* The time without a CPU by thread and the stack that left it, from the stacks pass. */
+int export_folded_off_cpu(const struct analysis *a, FILE *out, struct error *err)
 {
 	const struct recording_pass *pass = find_stacks(a->recording);
 
@@ -243,12 +245,14 @@ static int put_gil(const struct analysis *a, uint32_t mask, FILE *out, struct er
 	return 0;
 }
 
-int report_folded_on_gil(const struct analysis *a, FILE *out, struct error *err)
+/* The holds of the GIL by thread and Python stack; without a GIL, the stops of other threads. */
+int export_folded(const struct analysis *a, FILE *out, struct error *err)
 {
 	return put_gil(a, locks_of_pass(a->pass) ? 1u << GIL_STOPPING : 1u << GIL_HOLD, out, err);
 }
 
-int report_folded_off_gil(const struct analysis *a, FILE *out, struct error *err)
+/* The waits for the GIL by thread and Python stack; without a GIL, all blocked time. */
+int export_folded_waits(const struct analysis *a, FILE *out, struct error *err)
 {
 	return put_gil(a,
 	               locks_of_pass(a->pass) ? 1u << GIL_LOCK_WAIT | 1u << GIL_STOPPED
@@ -288,7 +292,8 @@ static void put_sampled(const struct recording_pass *pass, const struct sample_t
 	vec_done(&sums.v);
 }
 
-int report_folded_samples(const struct analysis *a, FILE *out, struct error *err)
+/* The activities of threads by Python stack, in numbers of samples instead of ns. */
+int export_folded_samples(const struct analysis *a, FILE *out, struct error *err)
 {
 	const struct samples *s = a->pass->samples;
 
