@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "report/html/text.h"
 #include "base/jsonw.h"
 #include "base/utf8.h"
+#include "report/html/html.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 #include "analysis/analysis.h"
 #include "analysis/groups.h"
 #include "report-fixture.h"
-#include "report/html/tables.h"
+#include "report/html/html.h"
 
 #include "tap.h"
 
