@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "report/html/deflate.h"
+#include "report/html/blocks.h"
 
 #include "tap.h"
 

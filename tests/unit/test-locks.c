@@ -2,7 +2,7 @@
 /* Waits without a GIL: for locks, during stops of the world, and a GIL that is turned on and
  * off. */
 #include "analysis/gil_parts.h"
-#include "analysis/released.h"
+#include "report/html/encode.h"
 
 #include "model-events.h"
 

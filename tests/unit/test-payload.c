@@ -6,7 +6,7 @@
 #include "payload-decode.h"
 #include "report-fixture.h"
 #include "report/html/blocks.h"
-#include "report/html/payload.h"
+#include "report/html/encode.h"
 
 #include "tap.h"
 

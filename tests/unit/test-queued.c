@@ -2,7 +2,7 @@
 /* Runnable spans, and which programs had the CPU during them, as the page gets them. */
 #include "model-events.h"
 
-#include "analysis/queued.h"
+#include "report/html/encode.h"
 
 #define US 1000
 

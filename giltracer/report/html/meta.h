@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "analysis/analysis.h"
-#include "report/html/rows.h"
+#include "report/html/encode.h"
 
 /* CPython's default switch interval, with which waits are compared. */
 #define SWITCH_INTERVAL_NS 5000000

@@ -5,8 +5,8 @@
 #include "analysis/gil_parts.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
-#include "report/html/base64.h"
 #include "base/jsonw.h"
+#include "report/html/blocks.h"
 #include "report/html/meta.h"
 
 #define THREADS 64
