@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits without a GIL: for locks, during stops of the world, and a GIL that is turned on and
  * off. */
-#include "analysis/gil_parts.h"
 #include "report/html/encode.h"
+#include "report/html/meta.h"
 
 #include "model-events.h"
 

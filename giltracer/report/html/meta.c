@@ -1,19 +1,103 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes data for the page that is not in the JSON document. */
+/* The small JSON documents of the page: meta and overview. */
 #include "report/html/meta.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "analysis/blame_list.h"
+#include "analysis/groups.h"
 #include "analysis/locks.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/jsonw.h"
 #include "base/str.h"
+#include "model/span.h"
+#include "report/html/blocks.h"
 #include "report/json/json.h"
-#include "report/phrases.h"
 #include "report/json/tasks.h"
+#include "report/phrases.h"
 #include "report/wording.h"
 #include "trace/source.h"
+
+/**
+ * @v: rows: pairs of threads in the model's order, or pairs of groups, the largest first;
+ *	longest_waiter and longest_holder are the threads to name
+ * @grouped: rows are pairs of groups
+ * @others: for each group with further rows: their number (pairs) and sum (wait_ns);
+ *	longest_waiter is a thread of the group
+ * @caused_ns: if grouped: for each thread, how long others waited for it
+ */
+struct blame_list {
+	VEC(struct group_blame) v, others;
+	bool grouped;
+	uint64_t *caused_ns;
+};
+
+/* Adds up the rows from index from on, which are not listed, by waiting group. */
+static void add_others(struct blame_list *ret, const struct thread_groups *groups,
+                       const struct group_blames *rows, size_t from)
+{
+	CLEANUP(free) struct group_blame *sums = xcalloc(groups->v.n + 1, sizeof(*sums));
+
+	for (size_t i = from; i < rows->v.n; i++) {
+		sums[rows->v.v[i].waiter].pairs += rows->v.v[i].pairs;
+		sums[rows->v.v[i].waiter].wait_ns += rows->v.v[i].wait_ns;
+	}
+	for (size_t i = 0; i < groups->v.n; i++) {
+		sums[i].longest_waiter = groups->v.v[i].first;
+		if (sums[i].pairs)
+			*vec_push(&ret->others) = sums[i];
+	}
+}
+
+static void add_groups(struct blame_list *ret, const struct recording_pass *pass,
+                       enum wait_kind kind, size_t most)
+{
+	struct thread_groups groups;
+	struct group_blames rows;
+
+	thread_groups_init_table(&groups, pass);
+	rows = group_blames_find(&groups, pass->model, kind);
+	for (size_t i = 0; i < rows.v.n && i < most; i++)
+		*vec_push(&ret->v) = rows.v.v[i];
+	add_others(ret, &groups, &rows, most);
+	vec_done(&rows.v);
+	thread_groups_done(&groups);
+}
+
+/* Free with blame_list_done. */
+static void blame_list_init(struct blame_list *ret, const struct recording_pass *pass,
+                            enum wait_kind kind, size_t most)
+{
+	size_t n = blame_pair_count(pass->model, kind);
+
+	*ret = (struct blame_list){ .grouped = n > most };
+	if (ret->grouped) {
+		ret->caused_ns = xcalloc(pass->model->threads.n + 1, sizeof(*ret->caused_ns));
+		add_groups(ret, pass, kind, most);
+	}
+	for (size_t i = 0; i < n; i++) {
+		struct group_blame pair = blame_pair(pass->model, kind, i);
+
+		if (!ret->grouped)
+			*vec_push(&ret->v) = pair;
+		else if (pair.holder < MODEL_UNKNOWN)
+			ret->caused_ns[pair.holder] += pair.wait_ns;
+	}
+}
+
+static void blame_list_done(struct blame_list *list)
+{
+	vec_done(&list->v);
+	vec_done(&list->others);
+	free(list->caused_ns);
+}
+
+static inline void cleanup_blame_list_done(struct blame_list *list)
+{
+	blame_list_done(list);
+}
 
 static void put_options(struct jsonw *w, const struct recording *recording)
 {
@@ -229,6 +313,129 @@ void meta_write(const struct analysis *a, const struct rows *rows, FILE *out)
 		put_pass(&w, &recording->passes[i], &rows[i]);
 	jsonw_end(&w);
 	tasks_meta(&w, a);
+	jsonw_end(&w);
+	jsonw_finish(&w);
+}
+
+/* Distributes a thread's GIL states over equal parts of the recording. */
+
+static const int8_t state_of[GIL_STATES] = {
+	[GIL_UNKNOWN] = -1,
+	[GIL_NO] = PART_NO_GIL,
+	[GIL_HOLD] = PART_HOLD,
+	[GIL_WAIT] = PART_WAIT,
+	[GIL_SWITCH_WAIT] = PART_WAIT,
+	[GIL_FREE_WAIT] = PART_FREE_WAIT,
+	[GIL_LOCK_WAIT] = PART_WAIT,
+	[GIL_STOPPED] = PART_WAIT,
+	[GIL_STOPPING] = PART_HOLD,
+};
+
+/* The part in which the last span ended, and the end of that part. */
+struct place {
+	uint64_t part, limit_ns;
+};
+
+static struct place place_of(const struct gil_parts *parts, uint64_t time_ns)
+{
+	uint64_t part = (time_ns - parts->start_ns) / parts->width_ns;
+
+	return (struct place){ part, parts->start_ns + (part + 1) * parts->width_ns };
+}
+
+/* Adds a span. Spans come in order of time, and nearly all are within one part. */
+static void add(struct gil_parts *parts, struct place *at, enum gil_part_state state,
+                uint64_t from_ns, uint64_t to_ns)
+{
+	if (from_ns >= at->limit_ns)
+		*at = place_of(parts, from_ns);
+	while (from_ns < to_ns && at->part < GIL_PARTS) {
+		uint64_t end_ns = to_ns < at->limit_ns ? to_ns : at->limit_ns;
+
+		parts->ns[state][at->part] += end_ns - from_ns;
+		from_ns = end_ns;
+		if (from_ns == at->limit_ns)
+			*at = place_of(parts, from_ns);
+	}
+}
+
+void gil_parts_init(struct gil_parts *ret, const struct model *model, uint32_t thread, bool locks)
+{
+	const struct lane *lane = &model->threads.v[thread].gil;
+	uint64_t dur_ns = model->end_ns - model->start_ns;
+	struct place at = { 0, 0 };
+
+	memset(ret, 0, sizeof(*ret));
+	ret->start_ns = model->start_ns;
+	ret->width_ns = dur_ns ? (dur_ns - 1) / GIL_PARTS + 1 : 1;
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		const struct span *span = &lane->spans.v[i];
+		int state = !locks && gil_state_is_without(span->state) ? PART_NO_GIL
+		                                                        : state_of[span->state];
+
+		if (state >= 0)
+			add(ret, &at, (enum gil_part_state)state, span->start_ns,
+			    lane_span_end(lane, i));
+	}
+}
+
+/* A coarse picture of the GIL lanes, for the first paint of the page. */
+
+#define THREADS 64
+#define FULL    63
+
+/* Rounds the shares of one part to 63rds, whose sum is at most 63. */
+static void round_part(const struct gil_parts *parts, unsigned part, unsigned ret[PART_STATES])
+{
+	unsigned sum = 0, largest = 0;
+
+	for (unsigned s = 0; s < PART_STATES; s++) {
+		uint64_t ns = parts->ns[s][part];
+
+		ret[s] = (unsigned)((ns * FULL + parts->width_ns / 2) / parts->width_ns);
+		if (ns && !ret[s])
+			ret[s] = 1;
+		sum += ret[s];
+		if (ret[s] > ret[largest])
+			largest = s;
+	}
+	if (sum > FULL)
+		ret[largest] -= sum - FULL;
+}
+
+static void put_shares(struct jsonw *w, const struct gil_parts *parts, uint32_t thread)
+{
+	static const char *const names[PART_STATES] = { "hold", "wait", "free_wait", "no" };
+	char text[PART_STATES][GIL_PARTS + 1] = { 0 };
+	unsigned shares[PART_STATES];
+
+	for (unsigned i = 0; i < GIL_PARTS; i++) {
+		round_part(parts, i, shares);
+		for (unsigned s = 0; s < PART_STATES; s++)
+			text[s][i] = base64_alphabet[shares[s]];
+	}
+	jsonw_object(w, NULL);
+	jsonw_u64(w, "thread", thread);
+	for (unsigned s = 0; s < PART_STATES; s++)
+		jsonw_string(w, names[s], text[s]);
+	jsonw_end(w);
+}
+
+void overview_write(const struct analysis *a, FILE *out)
+{
+	CLEANUP(free) struct gil_parts *parts = xcalloc(1, sizeof(*parts));
+	struct jsonw w;
+
+	jsonw_init(&w, out, 0);
+	jsonw_object(&w, NULL);
+	jsonw_u64(&w, "pass", (uint64_t)(a->pass - a->recording->passes));
+	jsonw_u64(&w, "buckets", GIL_PARTS);
+	jsonw_array(&w, "threads");
+	for (size_t i = 0; i < a->model->threads.n && i < THREADS; i++) {
+		gil_parts_init(parts, a->model, a->thread_order[i], a->locks);
+		put_shares(&w, parts, a->thread_order[i]);
+	}
+	jsonw_end(&w);
 	jsonw_end(&w);
 	jsonw_finish(&w);
 }

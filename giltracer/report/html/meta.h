@@ -6,10 +6,12 @@
 #include <stdio.h>
 
 #include "analysis/analysis.h"
+#include "model/model.h"
 #include "report/html/encode.h"
 
 /* CPython's default switch interval, with which waits are compared. */
 #define SWITCH_INTERVAL_NS 5000000
+
 /* A wait of at least this length is drawn at least one pixel wide. */
 #define WAIT_MARK_NS 1000000
 
@@ -25,5 +27,27 @@ void meta_write(const struct analysis *analysis, const struct rows *rows, FILE *
 
 /* Shares of each GIL state in equal slices of time, of the main pass. */
 void overview_write(const struct analysis *analysis, FILE *out);
+
+/* How long a thread was in each state of the GIL, in equal parts of the recording. */
+
+#define GIL_PARTS 512
+
+/* The states that a coarse picture distinguishes; unknown time is in none of them. */
+enum gil_part_state {
+	PART_HOLD, /* or stopping the world */
+	PART_WAIT, /* for the GIL or a lock, or stopped */
+	PART_FREE_WAIT,
+	PART_NO_GIL,
+	PART_STATES,
+};
+
+/* @width_ns: duration of a part; the last one may end later than the recording */
+struct gil_parts {
+	uint64_t start_ns, width_ns;
+	uint64_t ns[PART_STATES][GIL_PARTS];
+};
+
+/* locks: the GIL is off, and what is shown instead is what blocks threads. */
+void gil_parts_init(struct gil_parts *ret, const struct model *model, uint32_t thread, bool locks);
 
 #endif
