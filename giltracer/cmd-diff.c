@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "base/opts.h"
 #include "cmd.h"
-#include "report/fail_on.h"
 #include "report/diff_write.h"
-#include "report/json/summary_read.h"
+#include "report/fail_on.h"
+#include "report/json.h"
 
 #define MAX_JSON (256u << 20)
 

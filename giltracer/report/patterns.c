@@ -3,10 +3,10 @@
 
 #include "analysis/functions.h"
 #include "base/cleanup.h"
-#include "report/json/json.h"
+#include "base/utf8.h"
+#include "report/json.h"
 #include "report/pattern_text.h"
 #include "report/terminal.h"
-#include "base/utf8.h"
 
 static size_t count(const struct recording_pass *pass)
 {

@@ -5,7 +5,7 @@
 
 #include "analysis/diff.h"
 #include "report/diff_write.h"
-#include "report/json/summary_read.h"
+#include "report/json.h"
 
 #include "budget.h"
 

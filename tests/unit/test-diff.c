@@ -2,12 +2,12 @@
 /* Summaries of documents, conditions on them, and comparisons. */
 #include <stdlib.h>
 
+#include "analysis/diff.h"
 #include "report-fixture.h"
 #include "report/condition.h"
-#include "analysis/diff.h"
 #include "report/diff_write.h"
+#include "report/json.h"
 #include "report/report.h"
-#include "report/json/summary_read.h"
 
 #include "tap.h"
 

@@ -2,11 +2,11 @@
 /* What the page has of threads that are many: little to read, and all the waiting. */
 #include <jansson.h>
 
+#include "analysis/analysis.h"
 #include "base/cleanup.h"
 #include "report-fixture.h"
-#include "analysis/analysis.h"
-#include "report/json/json.h"
 #include "report/html/meta.h"
+#include "report/json.h"
 
 #include "tap.h"
 

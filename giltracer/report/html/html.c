@@ -15,7 +15,7 @@
 #include "report/html/encode.h"
 #include "report/html/meta.h"
 #include "report/html/template.h"
-#include "report/json/json.h"
+#include "report/json.h"
 #include "report/phrases.h"
 #include "report/report.h"
 #include "report/tables/tables.h"

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the JSON document and the page's meta. */
-#ifndef GILTRACER_REPORT_JSON_JSON_H
-#define GILTRACER_REPORT_JSON_JSON_H
+/* The document of --json, and parts of it that the page has, too. */
+#ifndef GILTRACER_REPORT_JSON_H
+#define GILTRACER_REPORT_JSON_H
 
-#include "model/model.h"
+#include "analysis/diff.h"
+#include "base/error.h"
 #include "base/jsonw.h"
+#include "model/model.h"
 #include "report/report.h"
 
 /* Write the members of a schema 1 thread into the open object. */
@@ -30,5 +32,15 @@ static inline void json_tid(struct jsonw *w, const char *key, const struct model
 	else
 		jsonw_u64(w, key, thread == MODEL_UNKNOWN ? 0 : model->threads.v[thread].tid);
 }
+
+/* The number of groups in the page's meta that have levels: those with the most time late. */
+#define TASK_LANES 16
+
+/* Write the member "tasks" of the page's meta, see share/report/FORMAT.md. Nothing if there were
+ * no tasks. */
+void tasks_meta(struct jsonw *w, const struct analysis *analysis);
+
+/* Parses schema 1; free with summary_done, even after an error. */
+int summary_read(struct summary *ret, const char *text, size_t len, struct error *err);
 
 #endif
