@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A recording in a few numbers, for conditions and comparisons. It is made from an analysis, or
- * from the analysis' JSON document (report/json/summary_read.h), with the same result.
+ * from the analysis' JSON document (report/json.h), with the same result.
  *
  * Shares are in percent, so they can be compared between recordings of different length.
  */

@@ -108,7 +108,7 @@ struct chain;
 struct sampled_place;
 struct task_delay;
 
-/* What a verdict says, one code for each sentence of report/verdict_text.c, and which numbers of
+/* What a verdict says, one code for each sentence of report/words.c, and which numbers of
  * struct reason belong to it. */
 enum reason_code {
 	/* headlines, and further problems */

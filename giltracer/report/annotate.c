@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "base/utf8.h"
 #include "report/phrases.h"
-#include "report/verdict_text.h"
+#include "report/words.h"
 
 const char *const annotate_names[] = { "none", "github", NULL };
 

@@ -14,9 +14,7 @@
 #include "analysis/tasks.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
-#include "report/patterns.h"
-#include "report/verdict_text.h"
-#include "report/wording.h"
+#include "report/words.h"
 #include "trace/names.h"
 #include "trace/source.h"
 
@@ -693,6 +691,30 @@ void tasks_meta(struct jsonw *w, const struct analysis *a)
 	jsonw_end(w);
 }
 
+static void put_patterns(struct jsonw *w, const struct recording_pass *pass)
+{
+	jsonw_array(w, "patterns");
+	for (size_t i = 0; pass->patterns && i < pass->patterns->v.n; i++) {
+		const struct pattern *p = &pass->patterns->v.v[i];
+		CLEANUP(str_done) struct str text = { 0 };
+
+		pattern_text(pass->model, p, &text);
+		jsonw_object(w, NULL);
+		jsonw_string(w, "code", pattern_name(p->kind));
+		jsonw_string(w, "title", pattern_title(p->kind));
+		json_tid(w, "tid", pass->model, p->thread);
+		json_tid(w, "other_tid", pass->model, p->other);
+		jsonw_u64(w, "count", p->count);
+		jsonw_u64(w, "ns", p->ns);
+		jsonw_u64(w, "longest_ns", p->longest_ns);
+		jsonw_string(w, "function", p->function);
+		jsonw_string(w, "text", str_get(&text));
+		jsonw_string(w, "advice", pattern_advice(pass, p));
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
 /* Threads, GILs, and the document. */
 
 static void put_python(struct jsonw *w, const struct recording_python *python,
@@ -975,7 +997,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	put_blame(&w, a, most);
 	locks_json(&w, a, most);
 	functions_json(&w, a->recording, pass);
-	patterns_json(&w, pass);
+	put_patterns(&w, pass);
 	starvation_json(&w, a, most);
 	put_counters(&w, a);
 	samples_json(&w, a, most);

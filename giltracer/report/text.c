@@ -1,16 +1,57 @@
 /* SPDX-License-Identifier: MIT */
 /* The report for a terminal: the verdict, the tables, and the notes. */
 #include "base/cleanup.h"
-#include "report/patterns.h"
+#include "base/utf8.h"
 #include "report/phrases.h"
 #include "report/report.h"
-#include "report/terminal.h"
 #include "report/tables/texttable.h"
-#include "base/utf8.h"
-#include "report/verdict_text.h"
-#include "report/wording.h"
+#include "report/terminal.h"
+#include "report/words.h"
 
 #define RUNNABLE_SHARE 5 /* minimum percentage of runnable time for a line about it */
+
+static size_t count_patterns(const struct recording_pass *pass)
+{
+	return pass->patterns ? pass->patterns->v.n : 0;
+}
+
+/* The number of further patterns of the same kind, which cost less. */
+static size_t count_alike(const struct recording_pass *pass, size_t at)
+{
+	size_t n = 0;
+
+	for (size_t i = at + 1; i < count_patterns(pass); i++)
+		n += pass->patterns->v.v[i].kind == pass->patterns->v.v[at].kind;
+	return n;
+}
+
+static bool is_first(const struct recording_pass *pass, size_t at)
+{
+	for (size_t i = 0; i < at; i++)
+		if (pass->patterns->v.v[i].kind == pass->patterns->v.v[at].kind)
+			return false;
+	return true;
+}
+
+/* One paragraph for each kind. */
+static void put_patterns(const struct recording_pass *pass, FILE *out)
+{
+	for (size_t i = 0; i < count_patterns(pass); i++) {
+		const struct pattern *p = &pass->patterns->v.v[i];
+		CLEANUP(str_done) struct str text = { 0 }, safe = { 0 };
+		size_t alike = count_alike(pass, i);
+
+		if (p->kind == PATTERN_HOG || !is_first(pass, i))
+			continue;
+		pattern_text(pass->model, p, &text);
+		utf8_add_safe(&safe, str_get(&text), 1000);
+		if (alike)
+			say_more_alike(&safe, alike);
+		putc('\n', out);
+		terminal_putf(out, "%s: %s", pattern_title(p->kind), str_get(&safe));
+		terminal_putf(out, "%s", pattern_advice(pass, p));
+	}
+}
 
 static const struct table_limits limits = {
 	.threads = 24,
@@ -115,7 +156,7 @@ int report_text(const struct analysis *a, FILE *out, struct error *err)
 		put_table(a, table_gil_waits, out);
 		put_table(a, table_overdue, out);
 		put_table(a, table_holders, out);
-		patterns_text(a->pass, out);
+		put_patterns(a->pass, out);
 		put_table(a, table_tasks, out);
 		put_table(a, table_sampled_threads, out);
 		put_table(a, table_sampled_places, out);

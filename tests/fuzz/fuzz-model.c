@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/str.h"
 #include "analysis/patterns.h"
 #include "analysis/whatif.h"
+#include "base/str.h"
 #include "model-bytes.h"
-#include "report/pattern_text.h"
+#include "report/words.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

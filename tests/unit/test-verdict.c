@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The verdict's rules, each with a model made for it, and the culprits that it names. */
-#include "report-fixture.h"
 #include "analysis/functions.h"
 #include "analysis/pystack.h"
-#include "report/verdict_text.h"
+#include "report-fixture.h"
+#include "report/words.h"
 
 #include "tap.h"
 

@@ -19,8 +19,7 @@
 #include "report/phrases.h"
 #include "report/report.h"
 #include "report/tables/tables.h"
-#include "report/verdict_text.h"
-#include "report/wording.h"
+#include "report/words.h"
 #include "trace/source.h"
 
 void html_text(const char *text, FILE *out)

@@ -16,7 +16,7 @@
 #include "report/html/blocks.h"
 #include "report/json.h"
 #include "report/phrases.h"
-#include "report/wording.h"
+#include "report/words.h"
 #include "trace/source.h"
 
 /**

@@ -6,7 +6,7 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
-#include "report/wording.h"
+#include "report/words.h"
 
 #define TEXT_COLUMNS 80
 

@@ -2,7 +2,7 @@
 /* Functions that held the GIL while others waited, and functions that were blocked. */
 #include "base/cleanup.h"
 #include "report/tables/cells.h"
-#include "report/wording.h"
+#include "report/words.h"
 
 #define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
 #define NEARLY_ALL \

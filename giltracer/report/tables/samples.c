@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Shares of samples, marked as estimates. */
-#include "report/sampled_text.h"
 #include "report/tables/cells.h"
+#include "report/words.h"
 #include "trace/names.h"
 
 #define LEAST_PERCENT 0.5 /* minimum share of the threads' samples for a row */

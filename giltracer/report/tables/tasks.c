@@ -6,7 +6,7 @@
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "report/tables/cells.h"
-#include "report/wording.h"
+#include "report/words.h"
 #include "trace/names.h"
 
 /* "file.py:12" of the await at which the group's tasks waited longest. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Waits, by waiter and holder. */
 #include "report/tables/cells.h"
-#include "report/wording.h"
+#include "report/words.h"
 
 #define WAIT_SHARE 0.5 /* minimum percentage of the waiting for a row */
 #define NOTE_SHARE 1   /* minimum percentage of the waiting for a sentence */

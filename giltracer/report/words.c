@@ -1,17 +1,442 @@
 /* SPDX-License-Identifier: MIT */
-/* Expresses the reasons of a verdict in words from phrases.def. */
-#include "report/verdict_text.h"
+/* Puts facts into the words of phrases.def: names, notes, samples, patterns, the verdict. */
+#include "report/words.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/cleanup.h"
-#include "report/phrases.h"
-#include "report/sampled_text.h"
 #include "base/utf8.h"
-#include "report/wording.h"
+#include "report/phrases.h"
 #include "trace/names.h"
 
-#define NAME_COLUMNS   48
+#define NAME_COLUMNS 48
+#define NEARLY_ALL   95 /* percent of the time */
+
+void wording_add_id(struct str *out, const struct recording_pass *pass, uint32_t thread)
+{
+	const struct model_thread *t = &pass->model->threads.v[thread];
+
+	if (facts_many_processes(pass->model))
+		str_addf(out, "%" PRIu32 "/", t->pid);
+	str_addf(out, "%" PRIu32 "%s", t->tid, t->main ? "*" : "");
+}
+
+static bool is_unique(const struct recording_pass *pass, uint32_t thread)
+{
+	const char *name = facts_thread_name(pass, thread);
+
+	for (uint32_t i = 0; i < pass->model->threads.n; i++)
+		if (i != thread && !strcmp(facts_thread_name(pass, i), name))
+			return false;
+	return *name;
+}
+
+/* The name of a thread, with its id if other threads have the same name. Safe for a terminal. */
+static void wording_add_thread(struct str *out, const struct recording_pass *pass, uint32_t thread)
+{
+	utf8_add_safe(out, facts_thread_name(pass, thread), NAME_COLUMNS);
+	if (!is_unique(pass, thread))
+		str_addf(out, " (%" PRIu32 ")", pass->model->threads.v[thread].tid);
+}
+
+static void add_function(struct str *out, const struct function *f, unsigned columns)
+{
+	const char *base = strrchr(f->file, '/');
+
+	if (!f->name) {
+		say_unknown_function(out);
+		return;
+	}
+	utf8_add_safe(out, f->name, columns);
+	if (!*f->file)
+		return;
+	str_adds(out, " (");
+	utf8_add_safe(out, base ? base + 1 : f->file, columns);
+	if (f->line)
+		str_addf(out, ":%u", f->line);
+	str_addc(out, ')');
+}
+
+unsigned wording_add_function(struct str *out, const struct function *f, unsigned columns)
+{
+	size_t len = out->len;
+
+	add_function(out, f, columns);
+	return utf8_columns(str_get(out) + len);
+}
+
+unsigned wording_add_traced(struct str *out, const char *name, unsigned columns)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	const char *paren = strstr(name, " (");
+	const char *slash = paren ? strrchr(paren, '/') : NULL;
+	size_t len = out->len;
+
+	if (slash) {
+		str_addn(&text, name, (size_t)(paren - name) + 2);
+		str_adds(&text, slash + 1);
+	} else {
+		str_adds(&text, name);
+	}
+	utf8_add_safe(out, str_get(&text), columns);
+	return utf8_columns(str_get(out) + len);
+}
+
+unsigned wording_add_function_row(struct str *out, const struct recording_pass *pass,
+                                  const struct hog *hog, unsigned columns)
+{
+	struct function f = function_of(pass, hog), caller = function_telling_caller(pass, hog);
+	const char *native = function_native(pass, hog);
+	CLEANUP(str_done) struct str native_name = { 0 }, caller_name = { 0 };
+	size_t len = out->len;
+
+	add_function(out, &f, columns);
+	if (native && !function_is_collected(pass, hog)) {
+		utf8_add_safe(&native_name, native, columns);
+		say_native_in(out, str_get(&native_name));
+	}
+	if (function_is_collected(pass, hog))
+		say_in_collector(out);
+	if (caller.name) {
+		add_function(&caller_name, &caller, columns);
+		say_called_by_after(out, str_get(&caller_name));
+	}
+	if (hog->inferred && f.name)
+		say_inferred_from_end(out);
+	else if (f.name && function_is_inferred(pass, hog))
+		say_or_called_last(out);
+	if (function_is_slow_start(pass, hog))
+		say_slow_under_perf(out);
+	return utf8_columns(str_get(out) + len);
+}
+
+const char *wording_chain(const struct chain *chain)
+{
+	static const enum phrase ends[CHAIN_ENDS][2] = {
+		[CHAIN_HELD_GIL] = { PHRASE_chain_held, PHRASE_chain_waited_held },
+		[CHAIN_WITHOUT_GIL] = { PHRASE_chain_without, PHRASE_chain_waited_without },
+		[CHAIN_FREE] = { PHRASE_chain_nobody, PHRASE_chain_nobody },
+		[CHAIN_UNKNOWN] = { PHRASE_chain_not_known, PHRASE_chain_not_known },
+	};
+	bool slept = facts_percent(chain->asleep_ns, chain->ns) >= NEARLY_ALL;
+
+	if (chain->end == CHAIN_WITHOUT_GIL && slept)
+		return phrase(chain->through ? PHRASE_chain_waited_slept : PHRASE_chain_slept);
+	return phrase(ends[chain->end][chain->through]);
+}
+
+const char *wording_nobody(const struct group_blame *blame)
+{
+	static const enum phrase nobody[] = {
+		[WAIT_FOR_GIL] = PHRASE_nobody_handoff,
+		[WAIT_FOR_LOCK] = PHRASE_nobody_free,
+		[WAIT_STOPPED] = PHRASE_nobody,
+		[WAIT_FOR_CPU] = PHRASE_nobody,
+	};
+	static const enum phrase unknown[] = {
+		[WAIT_FOR_GIL] = PHRASE_holder_unknown,
+		[WAIT_FOR_LOCK] = PHRASE_not_seen,
+		[WAIT_STOPPED] = PHRASE_not_seen,
+		[WAIT_FOR_CPU] = PHRASE_unknown,
+	};
+
+	return phrase((blame->holder == MODEL_NONE ? nobody : unknown)[blame->kind]);
+}
+
+static const enum phrase caveat_texts[CAVEAT_CODES] = {
+	[CAVEAT_LOST] = PHRASE_caveat_lost,
+	[CAVEAT_UNWRITTEN] = PHRASE_caveat_unwritten,
+	[CAVEAT_INFERRED_RELEASE] = PHRASE_caveat_inferred_release,
+	[CAVEAT_ACQUIRE_NO_REQUEST] = PHRASE_caveat_acquire_no_request,
+	[CAVEAT_REQUEST_NO_ACQUIRE] = PHRASE_caveat_request_no_acquire,
+	[CAVEAT_RELEASE_NO_HOLD] = PHRASE_caveat_release_no_hold,
+	[CAVEAT_OPEN_HOLD] = PHRASE_caveat_open_hold,
+	[CAVEAT_TWO_HOLDERS] = PHRASE_caveat_two_holders,
+	[CAVEAT_UNORDERED] = PHRASE_caveat_unordered,
+	[CAVEAT_UNKNOWN_RECORDS] = PHRASE_caveat_unknown_records,
+	[CAVEAT_TRUNCATED] = PHRASE_caveat_truncated,
+	[CAVEAT_NO_GIL_EVENTS] = PHRASE_caveat_no_gil_events,
+	[CAVEAT_FORKED] = PHRASE_caveat_forked,
+	[CAVEAT_UNSEEN_WAKEUPS] = PHRASE_caveat_unseen_wakeups,
+	[CAVEAT_MISSED_WAKEUPS] = PHRASE_caveat_missed_wakeups,
+	[CAVEAT_OTHER_PYTHON] = PHRASE_caveat_other_python,
+	[CAVEAT_LEFT_BEHIND] = PHRASE_caveat_left_behind,
+	[CAVEAT_NO_TRACEPOINTS] = PHRASE_caveat_no_tracepoints,
+	[CAVEAT_COARSE] = PHRASE_caveat_coarse,
+	[CAVEAT_OVERDUE_BOUNDED] = PHRASE_caveat_overdue_bounded,
+	[CAVEAT_PROBE_COST] = PHRASE_caveat_probe_cost,
+	[CAVEAT_PROBES_SLOW] = PHRASE_caveat_probes_slow,
+	[CAVEAT_BROKEN_IDENTITY] = PHRASE_caveat_broken_identity,
+};
+
+void wording_add_flaw(struct str *out, const struct slices *slices)
+{
+	switch (slices->flaw) {
+	case SLICES_WHOLE:
+		return;
+	case SLICES_OVERFLOW:
+		say_trace_overflow(out);
+		return;
+	case SLICES_DROPPED:
+		say_trace_dropped(out, slices->flawed);
+		return;
+	case SLICES_CUT:
+		say_trace_cut(out);
+		return;
+	case SLICES_UNRECORDED:
+		say_trace_unrecorded(out, slices->flawed);
+		return;
+	case SLICES_ASIDE:
+		say_trace_aside(out, slices->flawed);
+		return;
+	case SLICES_OVERLAPPING:
+		say_trace_overlapping(out, slices->flawed);
+		return;
+	case SLICES_AFRESH:
+		say_trace_afresh(out, slices->flawed);
+		return;
+	}
+}
+
+static void add_slowdown(struct str *out, const struct slowdown *s)
+{
+	if (s->inferred)
+		say_slowdown_with_waiting(out, s->ratio, s->lost_ns, s->own_ns);
+	else
+		say_slowdown(out, s->ratio, s->own_ns);
+}
+
+void wording_add_caveat(struct str *out, const struct facts_caveat *caveat)
+{
+	if (caveat->note)
+		str_adds(out, caveat->note);
+	else if (caveat->slices)
+		wording_add_flaw(out, caveat->slices);
+	else if (caveat->slowdown.ratio > 0)
+		add_slowdown(out, &caveat->slowdown);
+	else
+		str_adds(out, phrase(caveat_texts[caveat->of_model]));
+}
+
+void wording_add_note(struct str *out, const struct facts_caveat *caveat, bool name_pass)
+{
+	if (name_pass && caveat->pass)
+		say_of_pass(out, caveat->pass);
+	wording_add_caveat(out, caveat);
+	if (caveat->count > 1)
+		say_n_times(out, caveat->count);
+}
+
+/* Samples. */
+
+const char *sampled_what_text(enum sampled_what what)
+{
+	static const enum phrase texts[SAMPLED_WHATS] = {
+		[SAMPLED_HOLDS] = PHRASE_what_holds,     [SAMPLED_WAITS] = PHRASE_what_waits,
+		[SAMPLED_RUNNING] = PHRASE_what_running, [SAMPLED_LOCK] = PHRASE_what_lock,
+		[SAMPLED_NETWORK] = PHRASE_what_network, [SAMPLED_POLL] = PHRASE_what_poll,
+		[SAMPLED_FILE] = PHRASE_what_file,       [SAMPLED_SLEEP] = PHRASE_what_sleep,
+		[SAMPLED_CHILD] = PHRASE_what_child,     [SAMPLED_OTHER] = PHRASE_what_other,
+		[SAMPLED_UNKNOWN] = PHRASE_what_unknown,
+	};
+
+	return phrase(texts[what]);
+}
+
+unsigned sampled_add_place(struct str *out, const struct recording_pass *pass,
+                           const struct sampled_place *place, unsigned columns)
+{
+	const struct names *names = pass->samples->names;
+	const struct function callee = { names_get(names, place->name),
+		                         names_get(names, place->file), place->line };
+	const struct function caller = { names_get(names, place->caller),
+		                         names_get(names, place->caller_file), place->caller_line };
+	CLEANUP(str_done) struct str callee_text = { 0 }, caller_text = { 0 };
+	size_t len = out->len;
+
+	wording_add_function(&callee_text, &callee, columns);
+	if (place->caller) {
+		wording_add_function(&caller_text, &caller, columns);
+		say_called_by(out, str_get(&callee_text), str_get(&caller_text));
+	} else {
+		str_adds(out, str_get(&callee_text));
+	}
+	return utf8_columns(str_get(out) + len);
+}
+
+/* Append the sentence for a reason about samples. */
+static void sampled_add_reason(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str name = { 0 };
+
+	if (r->place)
+		sampled_add_place(&name, a->pass, r->place, NAME_COLUMNS);
+	else if (r->thread != MODEL_NONE)
+		wording_add_thread(&name, a->pass, r->thread);
+	switch (r->code) {
+	case REASON_SAMPLED:
+		say_sampled(out, r->count, r->number);
+		return;
+	case REASON_SAMPLED_NO_GIL:
+		say_sampled_no_gil(out, r->count);
+		return;
+	case REASON_SAMPLED_HOLDER:
+		say_sampled_holder(out, str_get(&name), r->percent);
+		return;
+	case REASON_SAMPLED_HELD:
+		say_sampled_held(out, r->percent, str_get(&name));
+		return;
+	case REASON_SAMPLED_PLACE:
+		say_sampled_place(out, r->percent, str_get(&name),
+		                  sampled_what_text(r->place->what));
+		return;
+	case QUALITY_SAMPLED:
+		say_quality_sampled(out, r->count);
+		return;
+	default:
+		return;
+	}
+}
+
+/* Patterns. */
+
+static const struct {
+	const char *name;
+	enum phrase title, advice;
+} kinds[PATTERN_KINDS] = {
+	[PATTERN_HOG] = { "hog", PHRASE_hog_title, PHRASE_hog_advice },
+	[PATTERN_LOOP_STARVATION] = { "loop-starvation", PHRASE_starvation_title,
+	                              PHRASE_starvation_advice },
+	[PATTERN_CONVOY] = { "convoy", PHRASE_convoy_title, PHRASE_convoy_advice },
+	[PATTERN_LATE_WAKEUPS] = { "late-wakeups", PHRASE_late_wakeups_title,
+	                           PHRASE_late_wakeups_advice },
+	[PATTERN_PING_PONG] = { "ping-pong", PHRASE_ping_pong_title, PHRASE_ping_pong_advice },
+	[PATTERN_OVERSUBSCRIPTION] = { "oversubscription", PHRASE_oversubscription_title,
+	                               PHRASE_oversubscription_advice },
+	[PATTERN_LOCK_ACROSS_WAIT] = { "lock-across-wait", PHRASE_lock_across_wait_title,
+	                               PHRASE_lock_across_wait_advice },
+};
+
+const char *pattern_name(enum pattern_kind kind)
+{
+	return kinds[kind].name;
+}
+
+const char *pattern_title(enum pattern_kind kind)
+{
+	return phrase(kinds[kind].title);
+}
+
+/* Not every call that keeps the GIL is one that could release it. */
+const char *pattern_advice(const struct recording_pass *pass, const struct pattern *p)
+{
+	static const enum phrase causes[CAUSES] = {
+		[CAUSE_CALL] = PHRASE_hog_advice,
+		[CAUSE_COLLECTOR] = PHRASE_advise_collector,
+		[CAUSE_IMPORT] = PHRASE_advise_import,
+		[CAUSE_DEALLOCATION] = PHRASE_advise_deallocation,
+	};
+
+	return phrase(p->kind == PATTERN_HOG ? causes[functions_cause(pass, p->thread)]
+	                                     : kinds[p->kind].advice);
+}
+
+/* "NAME (1235)"; "" for MODEL_NONE. The caller frees it. */
+static struct str pattern_thread(const struct model *m, uint32_t thread)
+{
+	struct str ret = { 0 };
+	const struct model_thread *t;
+
+	if (thread == MODEL_NONE)
+		return ret;
+	t = &m->threads.v[thread];
+	str_addf(&ret, "%s%s(%" PRIu32 ")", t->name, t->name[0] ? " " : "", t->tid);
+	return ret;
+}
+
+/* What held the GIL during the waits, and the end of the sentence. */
+static void add_pattern_waits(struct str *out, const struct model *m, const struct pattern *p)
+{
+	CLEANUP(str_done) struct str thread = pattern_thread(m, p->thread);
+	CLEANUP(str_done) struct str other = pattern_thread(m, p->other);
+
+	(p->kind == PATTERN_CONVOY ? say_convoy : say_late_wakeups)(out, str_get(&thread), p->count,
+	                                                            p->ns, p->share);
+	if (other.len)
+		say_mostly_held_by(out, str_get(&other));
+	say_longest_was(out, p->longest_ns);
+	str_addc(out, '.');
+}
+
+static void add_starvation(struct str *out, const struct model *m, const struct pattern *p)
+{
+	CLEANUP(str_done) struct str thread = pattern_thread(m, p->thread);
+	CLEANUP(str_done) struct str other = pattern_thread(m, p->other);
+	CLEANUP(str_done) struct str function = { 0 };
+
+	say_starvation(out, str_get(&thread), p->count, p->ns, p->share, p->longest_ns);
+	if (p->function) {
+		const char *base = strrchr(p->file, '/');
+
+		str_adds(&function, p->function);
+		if (*p->file)
+			str_addf(&function, " (%s:%" PRIu32 ")", base ? base + 1 : p->file,
+			         p->line);
+	}
+	if (other.len && function.len)
+		say_held_meanwhile(out, str_get(&function), str_get(&other));
+	else if (other.len)
+		say_thread_held_meanwhile(out, str_get(&other));
+	str_addc(out, '.');
+}
+
+static void add_hog(struct str *out, const struct model *m, const struct pattern *p)
+{
+	CLEANUP(str_done) struct str thread = pattern_thread(m, p->thread);
+
+	if (p->count == 1)
+		say_hog_once(out, str_get(&thread), p->ns, p->share, p->longest_ns);
+	else
+		say_hog_times(out, str_get(&thread), p->count, p->ns, p->share, p->longest_ns);
+}
+
+static void add_pair(struct str *out, const struct model *m, const struct pattern *p)
+{
+	CLEANUP(str_done) struct str thread = pattern_thread(m, p->thread);
+	CLEANUP(str_done) struct str other = pattern_thread(m, p->other);
+
+	if (p->kind == PATTERN_PING_PONG)
+		say_ping_pong(out, str_get(&thread), str_get(&other), p->count, p->longest_ns,
+		              p->ns, p->share);
+	else
+		say_lock_across_wait(out, str_get(&thread), p->count, str_get(&other), p->ns,
+		                     p->share, p->longest_ns);
+}
+
+void pattern_text(const struct model *m, const struct pattern *p, struct str *ret)
+{
+	switch (p->kind) {
+	case PATTERN_HOG:
+		add_hog(ret, m, p);
+		return;
+	case PATTERN_LOOP_STARVATION:
+		add_starvation(ret, m, p);
+		return;
+	case PATTERN_PING_PONG:
+	case PATTERN_LOCK_ACROSS_WAIT:
+		add_pair(ret, m, p);
+		return;
+	case PATTERN_OVERSUBSCRIPTION:
+		say_oversubscription(ret, p->count, p->share / 100.0);
+		return;
+	default:
+		add_pattern_waits(ret, m, p);
+	}
+}
+
+/* The verdict. */
+
 #define SOURCE_COLUMNS 100
 #define LEAST_PERCENT  0.05 /* smaller shares would be printed as 0.0 % */
 #define USERS          4    /* maximum number of programs to name */
@@ -59,7 +484,8 @@ static struct str traced_function(const char *name)
 }
 
 /* Adds ", 60.0 % of it in f (x.py:1)" if there is such a function. */
-static void add_function(struct str *out, const struct analysis *a, const struct reason_function *f)
+static void add_reason_function(struct str *out, const struct analysis *a,
+                                const struct reason_function *f)
 {
 	CLEANUP(str_done) struct str name = { 0 };
 
@@ -186,7 +612,7 @@ static void add_thread(struct str *out, const struct analysis *a, const struct r
 	CLEANUP(str_done) struct str thread = thread_of(a, r->thread);
 
 	say_thread_held(out, str_get(&thread), r->percent, r->ns);
-	add_function(out, a, &r->function);
+	add_reason_function(out, a, &r->function);
 	if (r->longest_ns)
 		say_longest_hold(out, r->longest_ns);
 	str_addc(out, '.');
@@ -198,7 +624,7 @@ static void add_group(struct str *out, const struct analysis *a, const struct re
 	CLEANUP(str_done) struct str group = group_of(a, r->group);
 
 	say_threads_held(out, r->percent, str_get(&group));
-	add_function(out, a, &r->function);
+	add_reason_function(out, a, &r->function);
 	str_addc(out, '.');
 }
 
