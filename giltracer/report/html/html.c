@@ -18,7 +18,7 @@
 #include "report/json.h"
 #include "report/phrases.h"
 #include "report/report.h"
-#include "report/tables/tables.h"
+#include "report/tables.h"
 #include "report/words.h"
 #include "trace/source.h"
 

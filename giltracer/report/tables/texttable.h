@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "report/tables/tables.h"
+#include "report/tables.h"
 
 /* Write the table, the sentence about omitted rows, and its notes; nothing if it has no rows. */
 void texttable_write(const struct table *table, FILE *out);

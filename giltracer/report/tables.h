@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The tables of a report, for a terminal and for a page without JavaScript. */
-#ifndef GILTRACER_REPORT_TABLES_TABLES_H
-#define GILTRACER_REPORT_TABLES_TABLES_H
+#ifndef GILTRACER_REPORT_TABLES_H
+#define GILTRACER_REPORT_TABLES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,12 +66,15 @@ void table_lock_waits(struct table *ret, const struct analysis *a,
                       const struct table_limits *limits);
 void table_cpu_waits(struct table *ret, const struct analysis *a,
                      const struct table_limits *limits);
+
 /* Overdue holds by function; and all holds that others waited for, unless nearly all of the
  * waiting was for overdue ones. */
 void table_overdue(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_holders(struct table *ret, const struct analysis *a, const struct table_limits *limits);
+
 /* Waits for locks of the program, by what the threads that had them did. */
 void table_chains(struct table *ret, const struct analysis *a, const struct table_limits *limits);
+
 /* The critical path, by line of code. */
 void table_path(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_places(struct table *ret, const struct analysis *a, const struct table_limits *limits);
@@ -84,7 +87,6 @@ void table_sampled_places(struct table *ret, const struct analysis *a,
 
 /* Tasks of event loops. */
 void table_tasks(struct table *ret, const struct analysis *a, const struct table_limits *limits);
-
 void table_done(struct table *table);
 
 #endif

@@ -1,0 +1,833 @@
+/* SPDX-License-Identifier: MIT */
+/* Fills in the tables of a report. */
+#include "report/tables.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "report/words.h"
+#include "trace/names.h"
+
+#define TABLE_HEADINGS(table, ...)                                      \
+	table_set_headings(table, (const enum phrase[]){ __VA_ARGS__ }, \
+	                   sizeof((const enum phrase[]){ __VA_ARGS__ }) / sizeof(enum phrase))
+
+#define TEXT_COLUMNS 80
+
+/* Add a row without text; borrowed until the next one. */
+static struct row *table_add_row(struct table *table)
+{
+	struct row *row = vec_push(&table->rows);
+
+	memset(row, 0, sizeof(*row));
+	return row;
+}
+
+/* text: any bytes, which are made safe. */
+static void cell_text(struct row *row, unsigned column, const char *text)
+{
+	row->cells[column].width = utf8_add_safe(&row->cells[column].text, text, TEXT_COLUMNS);
+}
+
+static void cell_number(struct row *row, unsigned column, double value, int decimals)
+{
+	row->cells[column].number = true;
+	row->cells[column].value = value;
+	row->cells[column].decimals = decimals;
+}
+
+static void cell_ms(struct row *row, unsigned column, uint64_t ns, int decimals)
+{
+	cell_number(row, column, facts_ms(ns), decimals);
+}
+
+/* "NAME 1235*", see wording_add_id. */
+static void cell_thread(struct row *row, unsigned column, const struct analysis *a, uint32_t thread,
+                        unsigned name_columns)
+{
+	struct cell *cell = &row->cells[column];
+	CLEANUP(str_done) struct str id = { 0 };
+
+	cell->width = utf8_add_safe(&cell->text, facts_thread_name(a->pass, thread), name_columns);
+	str_addc(&id, ' ');
+	wording_add_id(&id, a->pass, thread);
+	str_adds(&cell->text, str_get(&id));
+	cell->width += (unsigned)id.len;
+}
+
+/* A thread, or "Thread-* 12 threads". */
+static void cell_group(struct row *row, unsigned column, const struct analysis *a, uint32_t group,
+                       unsigned name_columns)
+{
+	const struct thread_group *g = &a->rows.v.v[group];
+	CLEANUP(str_done) struct str name = { 0 };
+
+	if (g->threads == 1) {
+		cell_thread(row, column, a, g->first, name_columns);
+		return;
+	}
+	utf8_add_safe(&name, str_get(&g->name), name_columns);
+	say_group_of_threads(&row->cells[column].text, str_get(&name), g->threads);
+	row->cells[column].width = utf8_columns(str_get(&row->cells[column].text));
+}
+
+/* Owns the note; an empty one is dropped. */
+static void table_add_note(struct table *table, struct str *note)
+{
+	if (note->len)
+		*vec_push(&table->notes) = *note;
+	*note = (struct str){ 0 };
+}
+
+static void table_set_headings(struct table *table, const enum phrase *headings, unsigned columns)
+{
+	memcpy(table->headings, headings, columns * sizeof(*headings));
+	table->columns = columns;
+}
+
+void table_done(struct table *table)
+{
+	for (size_t r = 0; r < table->rows.n; r++)
+		for (unsigned c = 0; c < TABLE_COLUMNS; c++)
+			str_done(&table->rows.v[r].cells[c].text);
+	for (size_t i = 0; i < table->notes.n; i++)
+		str_done(&table->notes.v[i]);
+	vec_done(&table->rows);
+	vec_done(&table->notes);
+}
+
+/* Threads. */
+
+#define FIRST_COLUMN 2 /* after the thread and its life */
+
+/* A column: a percentage or a time, at an offset in the shares or in the thread. */
+struct thread_column {
+	enum phrase heading;
+	bool is_time;
+	size_t offset;
+};
+
+#define SHARE(phrase, of, member)                                        \
+	{                                                                \
+		.heading = phrase, .offset = offsetof(struct of, member) \
+	}
+#define TIME(phrase, member)                                    \
+	{                                                       \
+		.heading = phrase, .is_time = true,             \
+		.offset = offsetof(struct model_thread, member) \
+	}
+
+/* clang-format off */
+
+/* Some columns are shown only if they matter: see of_gil. */
+enum gil_column { NO_GIL, LOCK_WAIT, PROBES = 8, CALLS };
+
+static const struct thread_column gil_columns[] = {
+	[NO_GIL] = SHARE(PHRASE_h_no_gil, facts_shares, no_gil),
+	[LOCK_WAIT] = SHARE(PHRASE_h_lock_wait, facts_shares, lock_wait),
+	SHARE(PHRASE_h_has_gil, facts_shares, hold),
+	SHARE(PHRASE_h_gil_wait, facts_shares, wait),
+	SHARE(PHRASE_h_free_wait, facts_shares, free_wait),
+	SHARE(PHRASE_h_unknown, facts_shares, unknown),
+	TIME(PHRASE_h_longest_wait, longest_wait_ns),
+	TIME(PHRASE_h_longest_hold, longest_hold_ns),
+	[PROBES] = SHARE(PHRASE_h_probes, facts_shares, probes),
+	[CALLS] = SHARE(PHRASE_h_calls, facts_shares, calls),
+};
+
+static const struct thread_column lock_columns[] = {
+	SHARE(PHRASE_h_free, locks_shares, free),
+	SHARE(PHRASE_h_lock_wait, locks_shares, lock_wait),
+	SHARE(PHRASE_h_stopped, locks_shares, stopped),
+	SHARE(PHRASE_h_stops, locks_shares, stops),
+	SHARE(PHRASE_h_unknown, locks_shares, unknown),
+	TIME(PHRASE_h_longest_lock_wait, longest_lock_wait_ns),
+	TIME(PHRASE_h_longest_stop, longest_stop_ns),
+};
+
+static const struct thread_column state_columns[] = {
+	SHARE(PHRASE_h_running, facts_states, percent[CPU_RUNNING]),
+	SHARE(PHRASE_h_runnable, facts_states, percent[CPU_RUNNABLE]),
+	SHARE(PHRASE_h_asleep, facts_states, percent[CPU_SLEEPING]),
+	SHARE(PHRASE_h_uninterruptible, facts_states, percent[CPU_UNINTERRUPTIBLE]),
+	SHARE(PHRASE_h_gil_sleep, facts_states, percent[CPU_GIL_SLEEP]),
+	SHARE(PHRASE_h_unknown, facts_states, percent[CPU_UNKNOWN]),
+};
+
+/* clang-format on */
+
+#define COUNT(array)   (sizeof(array) / sizeof(*(array)))
+#define COLUMNS(array) (array), COUNT(array)
+
+_Static_assert(COUNT(gil_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has room for them");
+_Static_assert(COUNT(lock_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has room for them");
+_Static_assert(COUNT(state_columns) + FIRST_COLUMN <= TABLE_COLUMNS, "a table has room for them");
+
+/* The columns of a table, and the function that fills them in for a thread. */
+struct thread_columns {
+	const struct thread_column *v[TABLE_COLUMNS];
+	size_t n;
+	void (*put)(struct row *row, const struct thread_columns *columns,
+	            const struct model_thread *t);
+};
+
+static struct thread_columns all_of(const struct thread_column *columns, size_t n)
+{
+	struct thread_columns ret = { .n = n };
+
+	for (size_t i = 0; i < n; i++)
+		ret.v[i] = &columns[i];
+	return ret;
+}
+
+static void put_columns(struct row *row, const struct thread_columns *columns, const void *shares,
+                        const struct model_thread *t)
+{
+	for (size_t i = 0; i < columns->n; i++) {
+		const struct thread_column *column = columns->v[i];
+		const char *from = column->is_time ? (const char *)t : shares;
+		uint64_t ns;
+		double percent;
+
+		if (column->is_time) {
+			memcpy(&ns, from + column->offset, sizeof(ns));
+			cell_ms(row, (unsigned)i + FIRST_COLUMN, ns, 3);
+		} else {
+			memcpy(&percent, from + column->offset, sizeof(percent));
+			cell_number(row, (unsigned)i + FIRST_COLUMN, percent, 1);
+		}
+	}
+}
+
+static void put_gil_shares(struct row *row, const struct thread_columns *columns,
+                           const struct model_thread *t)
+{
+	struct facts_shares shares = facts_shares(t);
+
+	put_columns(row, columns, &shares, t);
+}
+
+static void put_lock_shares(struct row *row, const struct thread_columns *columns,
+                            const struct model_thread *t)
+{
+	struct locks_shares shares = locks_shares(t);
+
+	put_columns(row, columns, &shares, t);
+}
+
+static void put_states(struct row *row, const struct thread_columns *columns,
+                       const struct model_thread *t)
+{
+	struct facts_states shares = facts_states(t);
+
+	put_columns(row, columns, &shares, t);
+}
+
+static struct thread_columns of_gil(const struct model *model)
+{
+	const bool shown[COUNT(gil_columns)] = {
+		[LOCK_WAIT] = facts_locks_matter(model),
+		[PROBES] = model->caveats[CAVEAT_PROBE_COST],
+		[CALLS] = facts_calls_matter(model),
+	};
+	struct thread_columns ret = { .put = put_gil_shares };
+
+	for (size_t i = 0; i < COUNT(gil_columns); i++)
+		if ((i != LOCK_WAIT && i < PROBES) || shown[i])
+			ret.v[ret.n++] = &gil_columns[i];
+	return ret;
+}
+
+static uint64_t life(const struct model_thread *t)
+{
+	return t->end_ns - t->start_ns;
+}
+
+/* Adds a row for each thread or group, in their order. */
+static void add_threads(struct table *table, const struct analysis *a,
+                        const struct table_limits *limits, const struct thread_columns *columns)
+{
+	TABLE_HEADINGS(table, PHRASE_h_thread, PHRASE_h_total_ms);
+	for (size_t i = 0; i < columns->n; i++)
+		table->headings[table->columns++] = columns->v[i]->heading;
+	table->text_columns = 1;
+	table->say_left = say_left_lived;
+	for (uint32_t i = 0; i < a->rows.v.n; i++) {
+		const struct model_thread *sum = &a->rows.v.v[i].sum;
+		struct row *row;
+
+		if (i >= limits->threads) {
+			table->left++;
+			table->left_ns += life(sum);
+			continue;
+		}
+		row = table_add_row(table);
+		cell_group(row, 0, a, i, limits->name_columns);
+		cell_ms(row, 1, life(sum), 1);
+		columns->put(row, columns, sum);
+	}
+}
+
+void table_threads(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	struct thread_columns columns;
+
+	*ret = (struct table){ .caption = a->locks ? PHRASE_c_lock_threads : PHRASE_c_threads };
+	if (a->locks) {
+		columns = all_of(COLUMNS(lock_columns));
+		columns.put = put_lock_shares;
+	} else {
+		columns = of_gil(a->model);
+	}
+	add_threads(ret, a, limits, &columns);
+}
+
+void table_states(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	struct thread_columns columns = all_of(COLUMNS(state_columns));
+
+	*ret = (struct table){ .caption = PHRASE_c_states };
+	columns.put = put_states;
+	add_threads(ret, a, limits, &columns);
+}
+
+/* Waiting. */
+
+#define WAIT_SHARE 0.5 /* minimum percentage of the waiting for a row */
+#define NOTE_SHARE 1   /* minimum percentage of the waiting for a sentence */
+
+/* A holder that is not a thread: a program, nobody, or unknown. */
+static void put_holder(struct row *row, unsigned column, const struct analysis *a,
+                       const struct group_blame *b, unsigned name_columns)
+{
+	const char *program = cpu_users_program(a->pass, b->holder, b->name);
+
+	if (b->kind == WAIT_FOR_CPU && program)
+		cell_text(row, column, program);
+	else if (b->holder >= MODEL_UNKNOWN)
+		cell_text(row, column, wording_nobody(b));
+	else
+		cell_group(row, column, a, b->holder, name_columns);
+}
+
+static bool is_worth_a_row(const struct group_blame *b, uint64_t all_ns, size_t at)
+{
+	return b->wait_ns >= FACTS_LEAST_NS &&
+	       (!at || facts_percent(b->wait_ns, all_ns) >= WAIT_SHARE);
+}
+
+/* Adds the waiter and the holder of each row; put fills in the other columns. */
+static void add_waits(struct table *table, const struct analysis *a,
+                      const struct group_blames *waits, const struct table_limits *limits,
+                      void (*put)(struct row *, const struct group_blame *, uint64_t all_ns))
+{
+	bool ended = false;
+
+	for (size_t i = 0; waits->wait_ns && i < waits->v.n; i++) {
+		const struct group_blame *b = &waits->v.v[i];
+		struct row *row;
+
+		ended |= i >= limits->waits ||
+		         (!limits->all && !is_worth_a_row(b, waits->wait_ns, i));
+		if (ended) {
+			table->left++;
+			table->left_ns += b->wait_ns;
+			continue;
+		}
+		row = table_add_row(table);
+		cell_group(row, 0, a, b->waiter, limits->name_columns);
+		put_holder(row, 1, a, b, limits->name_columns);
+		put(row, b, waits->wait_ns);
+	}
+}
+
+static void put_gil_wait(struct row *row, const struct group_blame *b, uint64_t all_ns)
+{
+	(void)all_ns;
+	cell_ms(row, 2, b->wait_ns, 1);
+	cell_ms(row, 3, b->longest_ns, 3);
+}
+
+static bool is_worth_a_note(uint64_t ns, const struct facts_totals *totals)
+{
+	return ns >= FACTS_LEAST_NS && facts_percent(ns, totals->wait_ns) >= NOTE_SHARE;
+}
+
+void table_gil_waits(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	const struct facts_totals *totals = &a->evidence.totals;
+	struct str note = { 0 };
+
+	*ret = (struct table){ .caption = PHRASE_c_gil_waits,
+		               .text_columns = 2,
+		               .say_left = say_left_waited };
+	TABLE_HEADINGS(ret, PHRASE_h_waiting_thread, PHRASE_h_held_by, PHRASE_h_wait_ms,
+	               PHRASE_h_longest_ms);
+	add_waits(ret, a, &a->gil_waits, limits, put_gil_wait);
+	if (is_worth_a_note(totals->no_cpu_ns, totals))
+		say_note_no_cpu(&note, totals->no_cpu_ns);
+	table_add_note(ret, &note);
+	if (is_worth_a_note(totals->switch_wait_ns, totals))
+		say_note_switch_wait(&note, totals->switch_wait_ns);
+	table_add_note(ret, &note);
+}
+
+static void put_lock_wait(struct row *row, const struct group_blame *b, uint64_t all_ns)
+{
+	(void)all_ns;
+	cell_text(row, 2,
+	          phrase(b->kind == WAIT_STOPPED ? PHRASE_state_stopped : PHRASE_state_lock));
+	cell_ms(row, 3, b->wait_ns, 1);
+	cell_ms(row, 4, b->longest_ns, 3);
+}
+
+void table_lock_waits(struct table *ret, const struct analysis *a,
+                      const struct table_limits *limits)
+{
+	*ret = (struct table){ .caption = PHRASE_c_lock_waits,
+		               .text_columns = 3,
+		               .say_left = say_left_waited };
+	TABLE_HEADINGS(ret, PHRASE_h_waiting_thread, PHRASE_h_released_by, PHRASE_h_what,
+	               PHRASE_h_wait_ms, PHRASE_h_longest_ms);
+	add_waits(ret, a, &a->lock_waits, limits, put_lock_wait);
+}
+
+static void put_cpu_wait(struct row *row, const struct group_blame *b, uint64_t all_ns)
+{
+	cell_ms(row, 2, b->wait_ns, 1);
+	cell_number(row, 3, facts_percent(b->wait_ns, all_ns), 1);
+}
+
+void table_cpu_waits(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	*ret = (struct table){ .caption = PHRASE_c_cpu_waits,
+		               .text_columns = 2,
+		               .say_left = say_left_runnable };
+	TABLE_HEADINGS(ret, PHRASE_h_runnable_thread, PHRASE_h_cpu_used_by, PHRASE_h_ms,
+	               PHRASE_h_share_runnable);
+	add_waits(ret, a, &a->cpu_waits, limits, put_cpu_wait);
+}
+
+/* Functions and locks. */
+
+#define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
+#define NEARLY_ALL \
+	95 /* percent of the waiting: with so much by overdue holds, others add nothing */
+
+static void add_function(struct table *table, const struct analysis *a,
+                         const struct function_row *f, bool overdue, unsigned name_columns)
+{
+	struct row *row = table_add_row(table);
+	struct cell *name = &row->cells[0];
+	uint64_t gain_ns = 0;
+
+	name->width = wording_add_function_row(&name->text, a->pass, f->hog, name_columns);
+	if (f->threads == 1) {
+		cell_thread(row, 1, a, f->hog->thread, name_columns);
+	} else {
+		say_n_threads(&row->cells[1].text, f->threads);
+		row->cells[1].width = (unsigned)row->cells[1].text.len;
+	}
+	cell_ms(row, 2, f->wait_ns, 1);
+	cell_number(row, 3, (double)f->holds, 0);
+	cell_ms(row, 4, f->ns, 1);
+	cell_ms(row, 5, f->longest_ns, 3);
+	cell_ms(row, 6, f->off_cpu_ns, 1);
+	if (!overdue)
+		return;
+	if (functions_gain(a->pass, f->hog, &gain_ns) != GAIN_KNOWN)
+		cell_text(row, 7, "?");
+	else
+		cell_ms(row, 7, gain_ns, 1);
+}
+
+/* The time that releasing the GIL in the first function would save. */
+static void add_gain(struct table *table, const struct analysis *a, const struct hog *hog,
+                     unsigned name_columns)
+{
+	CLEANUP(str_done) struct str name = { 0 };
+	struct function f = function_of(a->pass, hog);
+	uint64_t gain_ns = 0;
+	struct str note = { 0 };
+
+	if (functions_gain(a->pass, hog, &gain_ns) != GAIN_KNOWN)
+		return;
+	if (f.name)
+		wording_add_function(&name, &f, name_columns);
+	else
+		say_what_runs_there(&name);
+	say_would_save(&note, str_get(&name), gain_ns);
+	table_add_note(table, &note);
+}
+
+static void say_no_gain(struct str *out, const struct hogs *hogs, enum no_gain why)
+{
+	switch (why) {
+	case GAIN_KNOWN:
+		return;
+	case NO_GAIN_UNKNOWN:
+		say_no_gain_unknown(out);
+		return;
+	case NO_GAIN_LITTLE:
+		say_no_gain_little(out);
+		return;
+	case NO_GAIN_DIFFERENT:
+		say_no_gain_different(out, hogs->replayed_ns, hogs->waited_ns);
+		return;
+	case NO_GAIN_TOO_LONG:
+		say_no_gain_too_long(out);
+		return;
+	case NO_GAIN_SLOW_START:
+		say_no_gain_slow_start(out);
+		return;
+	case NO_GAIN_NOT_A_CALL:
+		say_no_gain_not_a_call(out);
+		return;
+	}
+}
+
+/* The reasons why there are rows without a gain. */
+static void add_no_gains(struct table *table, const struct analysis *a)
+{
+	unsigned said = 1 << GAIN_KNOWN;
+
+	for (size_t i = 0; i < table->rows.n; i++) {
+		struct str note = { 0 };
+		uint64_t ns;
+		enum no_gain why = functions_gain(a->pass, a->overdue.v.v[i].hog, &ns);
+
+		if (said & 1u << why)
+			continue;
+		said |= 1u << why;
+		say_no_gain(&note, a->pass->hogs, why);
+		table_add_note(table, &note);
+	}
+}
+
+static void add_functions(struct table *table, const struct analysis *a,
+                          const struct function_rows *rows, bool overdue,
+                          const struct table_limits *limits)
+{
+	table->text_columns = 2;
+	table->say_left = say_left_made_wait;
+	TABLE_HEADINGS(table, overdue ? PHRASE_h_kept_the_gil : PHRASE_h_held_until,
+	               PHRASE_h_in_thread, PHRASE_h_others_waited, PHRASE_h_holds, PHRASE_h_held_ms,
+	               PHRASE_h_longest_ms, PHRASE_h_off_cpu, PHRASE_h_would_save);
+	table->columns = overdue ? 8 : 7;
+	for (size_t i = 0; i < rows->v.n; i++) {
+		const struct function_row *f = &rows->v.v[i];
+
+		if (i < limits->functions && (limits->all || f->wait_ns >= FACTS_LEAST_NS)) {
+			add_function(table, a, f, overdue, limits->name_columns);
+			continue;
+		}
+		table->left++;
+		table->left_ns += f->wait_ns;
+	}
+}
+
+static void add_frames_advice(struct table *table, const struct analysis *a,
+                              const struct function_rows *rows)
+{
+	struct str note = { 0 };
+
+	if (table->rows.n && function_wants_caller(a->pass, rows->v.v[0].hog))
+		say_frames_advice(&note);
+	table_add_note(table, &note);
+}
+
+void table_overdue(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	*ret = (struct table){ .caption = PHRASE_c_overdue };
+	add_functions(ret, a, &a->overdue, true, limits);
+	if (ret->rows.n)
+		add_gain(ret, a, a->overdue.v.v[0].hog, limits->name_columns);
+	add_no_gains(ret, a);
+	add_frames_advice(ret, a, &a->overdue);
+}
+
+void table_holders(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	*ret = (struct table){ .caption = PHRASE_c_held_until };
+	if (facts_percent(a->overdue.wait_ns, a->holders.wait_ns) >= NEARLY_ALL)
+		return;
+	add_functions(ret, a, &a->holders, false, limits);
+	add_frames_advice(ret, a, &a->holders);
+}
+
+static enum phrase state_phrase(unsigned state)
+{
+	return state == GIL_LOCK_WAIT ? PHRASE_state_lock
+	       : state == GIL_STOPPED ? PHRASE_state_stopped
+	                              : PHRASE_state_stops;
+}
+
+void table_places(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	*ret = (struct table){ .caption = PHRASE_c_places,
+		               .text_columns = 3,
+		               .say_left = say_left_waited };
+	TABLE_HEADINGS(ret, PHRASE_h_function, PHRASE_h_what, PHRASE_h_lock_of, PHRASE_h_times,
+	               PHRASE_h_ms, PHRASE_h_longest_ms);
+	for (size_t i = 0; i < a->places.v.n; i++) {
+		const struct locks_place *place = &a->places.v.v[i];
+		struct function f = function_at(a->pass, place->frame);
+		struct row *row;
+
+		if (i >= limits->waits) {
+			ret->left++;
+			ret->left_ns += place->ns;
+			continue;
+		}
+		row = table_add_row(ret);
+		row->cells[0].width = wording_add_function(&row->cells[0].text, &f,
+		                                           limits->name_columns);
+		cell_text(row, 1, phrase(state_phrase(place->state)));
+		cell_text(row, 2, place->of ? *place->of ? place->of : "?" : "");
+		cell_number(row, 3, (double)place->count, 0);
+		cell_ms(row, 4, place->ns, 1);
+		cell_ms(row, 5, place->longest_ns, 3);
+	}
+}
+
+/* Waits of CPython without a GIL are in the table of places. */
+void table_chains(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	*ret = (struct table){ .caption = PHRASE_c_chains,
+		               .text_columns = 3,
+		               .say_left = say_left_waited };
+	TABLE_HEADINGS(ret, PHRASE_h_waits_for_lock, PHRASE_h_meanwhile, PHRASE_h_meanwhile_in,
+	               PHRASE_h_wait_ms, PHRASE_h_longest_ms);
+	for (size_t i = 0; !a->locks && i < a->chains.v.n; i++) {
+		const struct chain *chain = &a->chains.v.v[i];
+		struct function in = function_at(a->pass, chain->waits_in);
+		struct function at = function_at(a->pass, chain->at);
+		struct row *row;
+
+		if (i >= limits->waits || (!limits->all && chain->ns < FACTS_LEAST_NS)) {
+			ret->left++;
+			ret->left_ns += chain->ns;
+			continue;
+		}
+		row = table_add_row(ret);
+		row->cells[0].width = wording_add_function(&row->cells[0].text, &in,
+		                                           limits->name_columns);
+		cell_text(row, 1, wording_chain(chain));
+		if (at.name)
+			row->cells[2].width = wording_add_function(&row->cells[2].text, &at,
+			                                           limits->name_columns);
+		cell_ms(row, 3, chain->ns, 1);
+		cell_ms(row, 4, chain->longest_ns, 3);
+	}
+}
+
+/* Parts that round to 0.0 % are left out. */
+void table_path(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	static const enum phrase reasons[PATH_REASONS] = {
+		[PATH_GIL] = PHRASE_path_gil,
+		[PATH_WITHOUT_GIL] = PHRASE_path_without,
+		[PATH_ASLEEP] = PHRASE_path_asleep,
+		[PATH_TIME_OUT] = PHRASE_path_time_out,
+		[PATH_NO_CPU] = PHRASE_path_no_cpu,
+		[PATH_HANDOFF] = PHRASE_path_handoff,
+		[PATH_UNKNOWN] = PHRASE_chain_not_known,
+	};
+
+	*ret = (struct table){ .caption = PHRASE_c_path,
+		               .text_columns = 3,
+		               .say_left = say_left_path };
+	TABLE_HEADINGS(ret, PHRASE_h_critical_path, PHRASE_h_meanwhile_in, PHRASE_h_thread,
+	               PHRASE_h_ms, PHRASE_h_of_run);
+	for (size_t i = 0; i < a->path.rows.n; i++) {
+		const struct path_part *part = &a->path.rows.v[i];
+		struct function at = function_at(a->pass, part->at);
+		double percent = facts_percent(part->ns, a->path.ns);
+		struct row *row;
+
+		if (i >= limits->waits || (!limits->all && percent < LEAST_PERCENT)) {
+			ret->left++;
+			ret->left_ns += part->ns;
+			continue;
+		}
+		row = table_add_row(ret);
+		cell_text(row, 0, phrase(reasons[part->reason]));
+		if (at.name)
+			row->cells[1].width = wording_add_function(&row->cells[1].text, &at,
+			                                           limits->name_columns);
+		if (part->thread != MODEL_NONE)
+			cell_thread(row, 2, a, part->thread, limits->name_columns);
+		cell_ms(row, 3, part->ns, 1);
+		cell_number(row, 4, percent, 1);
+	}
+}
+
+/* Samples. */
+
+#define SAMPLED_LEAST_PERCENT 0.5 /* minimum share of the threads' samples for a row */
+
+static void put_thread(struct row *row, const struct analysis *a, const struct sampled_thread *t,
+                       unsigned name_columns)
+{
+	const struct samples *s = a->pass->samples;
+	uint64_t asleep = 0;
+
+	if (t->thread != MODEL_NONE)
+		cell_thread(row, 0, a, t->thread, name_columns);
+	else
+		cell_text(row, 0, names_get(s->names, s->threads.v[t->of].name));
+	for (unsigned w = SAMPLED_LOCK; w <= SAMPLED_OTHER; w++)
+		asleep += t->what[w];
+	cell_number(row, 1, (double)t->samples, 0);
+	cell_number(row, 2, facts_percent(t->what[SAMPLED_HOLDS], t->samples), 1);
+	cell_number(row, 3, facts_percent(t->what[SAMPLED_WAITS], t->samples), 1);
+	cell_number(row, 4, facts_percent(t->what[SAMPLED_RUNNING], t->samples), 1);
+	cell_number(row, 5, facts_percent(asleep, t->samples), 1);
+	cell_number(row, 6, facts_percent(t->what[SAMPLED_UNKNOWN], t->samples), 1);
+}
+
+void table_sampled_threads(struct table *ret, const struct analysis *a,
+                           const struct table_limits *limits)
+{
+	const struct sampled *s = &a->sampled;
+
+	*ret = (struct table){ .caption = PHRASE_c_sampled_threads,
+		               .text_columns = 1,
+		               .say_left = say_left_sampled };
+	TABLE_HEADINGS(ret, PHRASE_h_thread, PHRASE_h_samples, PHRASE_h_est_has_gil,
+	               PHRASE_h_est_gil_wait, PHRASE_h_est_running, PHRASE_h_est_blocked,
+	               PHRASE_h_unknown);
+	for (size_t i = 0; i < s->threads.n; i++) {
+		if (i < limits->threads) {
+			put_thread(table_add_row(ret), a, &s->threads.v[i], limits->name_columns);
+			continue;
+		}
+		ret->left++;
+		ret->left_ns += s->threads.v[i].samples;
+	}
+}
+
+static void put_sampled_place(struct row *row, const struct analysis *a,
+                              const struct sampled_place *p, unsigned name_columns)
+{
+	uint32_t thread = sampled_model_thread(a->pass, &a->pass->samples->threads.v[p->thread]);
+
+	row->cells[0].width = sampled_add_place(&row->cells[0].text, a->pass, p, name_columns);
+	cell_text(row, 1, sampled_what_text(p->what));
+	if (p->threads == 1 && thread != MODEL_NONE) {
+		cell_thread(row, 2, a, thread, name_columns);
+	} else {
+		say_n_threads(&row->cells[2].text, p->threads);
+		row->cells[2].width = (unsigned)row->cells[2].text.len;
+	}
+	cell_number(row, 3, (double)p->samples, 0);
+	cell_number(row, 4, facts_percent(p->samples, a->sampled.thread_samples), 1);
+	if (p->what == SAMPLED_HOLDS)
+		cell_number(row, 5, (double)p->waiters / (double)p->samples, 1);
+	else
+		cell_text(row, 5, "");
+}
+
+void table_sampled_places(struct table *ret, const struct analysis *a,
+                          const struct table_limits *limits)
+{
+	const struct sampled *s = &a->sampled;
+
+	*ret = (struct table){ .caption = PHRASE_c_sampled_places,
+		               .text_columns = 3,
+		               .say_left = say_left_sampled };
+	TABLE_HEADINGS(ret, PHRASE_h_function, PHRASE_h_what, PHRASE_h_in_thread, PHRASE_h_samples,
+	               PHRASE_h_est_share, PHRASE_h_est_waiters);
+	for (size_t i = 0; i < s->places.n; i++) {
+		const struct sampled_place *p = &s->places.v[i];
+
+		if (i < 2 * limits->waits &&
+		    (limits->all || !i ||
+		     facts_percent(p->samples, s->thread_samples) >= SAMPLED_LEAST_PERCENT)) {
+			put_sampled_place(table_add_row(ret), a, p, limits->name_columns);
+			continue;
+		}
+		ret->left++;
+		ret->left_ns += p->samples;
+	}
+}
+
+/* Tasks of event loops. */
+
+/* "file.py:12" of the await at which the group's tasks waited longest. */
+static void put_place(struct row *row, const struct analysis *a, uint32_t group)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+	const struct task_row *rows;
+	const char *name, *file, *colon;
+	size_t n;
+
+	rows = task_rows_of(&a->tasks.waits, group, &n);
+	name = n ? names_get(a->pass->slices->names, rows->function) : "";
+	file = strrchr(name, '/');
+	file = file ? file + 1 : strstr(name, " (") ? strstr(name, " (") + 2 : name;
+	colon = strrchr(file, ':');
+	if (colon) {
+		str_addn(&text, file, (size_t)(colon - file));
+		str_addf(&text, ":%" PRIu32, rows->line);
+	}
+	cell_text(row, 2, str_get(&text));
+}
+
+static void put_group(struct row *row, const struct analysis *a, uint32_t i, unsigned columns)
+{
+	const struct task_group *g = &a->tasks.v.v[i];
+
+	if (g->named)
+		cell_text(row, 0, str_get(&g->name));
+	else if (g->name.len)
+		row->cells[0].width = wording_add_traced(&row->cells[0].text, str_get(&g->name),
+		                                         columns);
+	else
+		cell_text(row, 0, phrase(PHRASE_unknown_function));
+	cell_text(row, 1, aio_loop_name(g->loop));
+	put_place(row, a, i);
+	cell_number(row, 3, (double)g->tasks, 0);
+	cell_number(row, 4, (double)g->steps, 0);
+	cell_ms(row, 5, g->running_ns, 1);
+	cell_ms(row, 6, g->waiting_ns, 1);
+	cell_ms(row, 7, g->late_ns, 1);
+	cell_ms(row, 8, g->gil_ns, 1);
+	cell_ms(row, 9, g->delay.end_ns - g->delay.start_ns, 3);
+	cell_ms(row, 10, g->step.end_ns - g->step.start_ns, 3);
+	cell_ms(row, 11, g->unknown_ns, 1);
+}
+
+void table_tasks(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	struct str note = { 0 };
+	uint64_t inferred_ns = 0, unknown_ns = 0;
+
+	*ret = (struct table){ .caption = PHRASE_c_tasks,
+		               .text_columns = 3,
+		               .say_left = say_left_late };
+	TABLE_HEADINGS(ret, PHRASE_h_task, PHRASE_h_loop, PHRASE_h_waits_at, PHRASE_h_tasks,
+	               PHRASE_h_steps, PHRASE_h_running_ms, PHRASE_h_waiting_ms, PHRASE_h_late_ms,
+	               PHRASE_h_late_gil_ms, PHRASE_h_longest_late_ms, PHRASE_h_longest_step_ms,
+	               PHRASE_h_unknown_ms);
+	for (uint32_t i = 0; i < a->tasks.v.n; i++) {
+		inferred_ns += a->tasks.v.v[i].inferred_ns;
+		if (!aio_shows_ready(a->tasks.v.v[i].loop))
+			unknown_ns += a->tasks.v.v[i].unknown_ns;
+		if (i < limits->waits) {
+			put_group(table_add_row(ret), a, i, limits->name_columns);
+			continue;
+		}
+		ret->left++;
+		ret->left_ns += a->tasks.v.v[i].late_ns;
+	}
+	if (inferred_ns >= FACTS_LEAST_NS)
+		say_note_late_inferred(&note, inferred_ns);
+	table_add_note(ret, &note);
+	if (unknown_ns >= FACTS_LEAST_NS)
+		say_note_unknown_ready(&note, unknown_ns);
+	table_add_note(ret, &note);
+}
