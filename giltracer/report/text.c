@@ -4,7 +4,6 @@
 #include "base/utf8.h"
 #include "report/phrases.h"
 #include "report/report.h"
-#include "report/tables/texttable.h"
 #include "report/terminal.h"
 #include "report/words.h"
 
@@ -98,7 +97,7 @@ static void put_table(const struct analysis *a,
 	fill(&table, a, &limits);
 	if (table.rows.n)
 		putc('\n', out);
-	texttable_write(&table, out);
+	terminal_table(&table, out);
 	table_done(&table);
 }
 
