@@ -4,8 +4,8 @@
 
 #include "analysis/diff.h"
 #include "report-fixture.h"
-#include "report/condition.h"
 #include "report/diff_write.h"
+#include "report/fail_on.h"
 #include "report/json.h"
 #include "report/report.h"
 
