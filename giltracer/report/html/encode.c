@@ -262,7 +262,6 @@ static void put_lane(struct encoder *e, const char *kind, uint32_t thread, const
 	}
 }
 
-/* Encode all items of each kind in the encoder's pass. */
 static void encode_lanes(struct encoder *e)
 {
 	CLEANUP(free) uint32_t *order = facts_thread_order(e->model);
