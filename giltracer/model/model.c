@@ -64,6 +64,40 @@ void model_free(struct model *m)
 	free(m);
 }
 
+static void feed_thread(struct model *m, const struct event *ev, uint32_t thread, uint64_t t);
+
+static void feed_as(struct model *m, const struct event *ev, enum event_type type, uint32_t thread)
+{
+	struct event repeated = *ev;
+
+	repeated.type = (uint16_t)type;
+	if (type == EV_ACQUIRE)
+		repeated.gil.address = 0;
+	feed_thread(m, &repeated, thread, m->start_ns);
+}
+
+/* Puts all threads into the states in which they are when tracing starts. */
+static void repeat_states(struct model *m)
+{
+	struct model_private *p = m->priv;
+
+	for (size_t i = 0; i < p->prestart.n; i++) {
+		const struct prestart_thread *u = &p->prestart.v[i];
+		uint32_t thread = u->gone ? MODEL_NONE : thread_find(m, u->tid);
+
+		if (thread == MODEL_NONE)
+			continue;
+		if (u->gil.type == EV_REQUEST || u->gil.type == EV_ACQUIRE)
+			feed_as(m, &u->gil, EV_REQUEST, thread);
+		if (u->gil.type == EV_ACQUIRE)
+			feed_as(m, &u->gil, EV_ACQUIRE, thread);
+		if (u->park.type == EV_PARK)
+			feed_as(m, &u->park, EV_PARK, thread);
+	}
+	vec_done(&p->prestart);
+	idmap_done(&p->prestart_tids);
+}
+
 /* Tracing starts: determines which threads exist and which one holds the GIL. */
 static void start(struct model *m)
 {
@@ -83,6 +117,7 @@ static void start(struct model *m)
 	if (o->start_pid)
 		process_python(m, o->start_pid, 0);
 	thread_start_all(m);
+	repeat_states(m);
 }
 
 /* Whether a loss began before t. It is reported later, perhaps only after tracing ended. */

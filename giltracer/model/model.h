@@ -412,6 +412,8 @@ struct stacks;
 /**
  * @start_ns, @end_ns: times at which tracing was switched on and off; 0: unknown, use the first and
  * last event
+ * @before_known: all events before start_ns are fed, too, so they tell which thread held which GIL, or
+ * waited, at start_ns
  * @to_end: the program ended at end_ns, if that is known, and did not continue
  * @start_tid: the thread that switched tracing on, so it holds the GIL at start_ns; 0: unknown
  * @names: of the source; borrowed until model_free. Read only while an EV_COMM is fed and in
@@ -436,7 +438,7 @@ struct stacks;
 struct model_options {
 	uint64_t start_ns, end_ns;
 	uint32_t start_pid, start_tid;
-	bool to_end;
+	bool to_end, before_known;
 	bool no_probes;
 	bool gil_off;
 	bool all_releases, requests_known, checks_late;

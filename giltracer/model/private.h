@@ -144,11 +144,14 @@ struct process {
 	uint64_t python_ns;
 };
 
-/* A thread that was seen before tracing started: its name, unless it has ended by then. */
+/* A thread that was seen before tracing started: its name, unless it has ended by then. With
+ * before_known also @gil, its last event of the GIL, of type EV_EXIT if none, and @park, the EV_PARK
+ * that has not ended. @without: it has not had the GIL since its beginning */
 struct prestart_thread {
 	uint32_t pid, tid;
 	const char *name;
-	bool gone;
+	bool gone, without;
+	struct event gil, park;
 };
 
 /* An event that contradicts earlier ones; it counts unless records turn out to be missing there. */

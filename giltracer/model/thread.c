@@ -151,13 +151,63 @@ static bool runs_python(const struct model *m, uint32_t pid)
 	return proc != IDMAP_NONE && m->priv->procs.v[proc].python_ns;
 }
 
+static struct prestart_thread *prestart_of(struct model_private *p, uint32_t tid)
+{
+	uint32_t i;
+
+	if (idmap_add(&p->prestart_tids, tid, (uint32_t)p->prestart.n, &i))
+		*vec_push(&p->prestart) = (struct prestart_thread){ .tid = tid,
+			                                            .gil.type = EV_EXIT,
+			                                            .park.type = EV_EXIT };
+	return &p->prestart.v[i];
+}
+
+/* Keeps what tells the state of the thread when tracing starts. */
+static void note_state(struct model_private *p, const struct event *ev)
+{
+	struct prestart_thread *u;
+
+	if (thread_is_nobody(ev->tid) ||
+	    (ev->type > EV_PARKED && ev->type != EV_FORK && ev->type != EV_EXIT))
+		return;
+	u = prestart_of(p, ev->tid);
+	if (!thread_is_nobody(ev->pid))
+		u->pid = ev->pid;
+	switch (ev->type) {
+	case EV_FORK:
+	case EV_EXIT:
+		u->gil.type = u->park.type = EV_EXIT;
+		u->without = ev->type == EV_FORK && ev->pid == ev->fork.parent_pid;
+		break;
+	case EV_REQUEST:
+	case EV_ACQUIRE:
+	case EV_RELEASE:
+		if (ev->type == EV_ACQUIRE && u->gil.type == EV_REQUEST)
+			u->gil.type = EV_ACQUIRE; /* of the same GIL */
+		else
+			u->gil = *ev;
+		u->without = ev->type == EV_RELEASE;
+		break;
+	case EV_PARK:
+		u->park = *ev;
+		break;
+	case EV_PARKED:
+		u->park.type = EV_EXIT;
+		break;
+	default:
+		break;
+	}
+}
+
 /* Before tracing starts, only a thread's name is kept, because many threads end before it does, and
  * which processes run a CPython. */
 void thread_before_start(struct model *m, const struct event *ev)
 {
 	struct model_private *p = m->priv;
-	uint32_t i;
+	struct prestart_thread *u;
 
+	if (p->options.before_known)
+		note_state(p, ev);
 	if (ev->type == EV_PYTHON)
 		process_maps(m, ev, m->start_ns);
 	else if (ev->type == EV_COMM && ev->flags & EVF_EXEC)
@@ -167,19 +217,18 @@ void thread_before_start(struct model *m, const struct event *ev)
 	if (thread_is_nobody(ev->tid) ||
 	    (ev->type != EV_FORK && ev->type != EV_COMM && ev->type != EV_EXIT))
 		return;
-	if (idmap_add(&p->prestart_tids, ev->tid, (uint32_t)p->prestart.n, &i))
-		*vec_push(&p->prestart) = (struct prestart_thread){ .tid = ev->tid };
+	u = prestart_of(p, ev->tid);
 	if (!thread_is_nobody(ev->pid))
-		p->prestart.v[i].pid = ev->pid;
-	p->prestart.v[i].gone = ev->type == EV_EXIT;
+		u->pid = ev->pid;
+	u->gone = ev->type == EV_EXIT;
 	if (ev->type == EV_COMM && p->options.names)
-		p->prestart.v[i].name = names_get(p->options.names, ev->comm.name);
+		u->name = names_get(p->options.names, ev->comm.name);
 	if (ev->type == EV_FORK) {
 		uint32_t parent = idmap_get(&p->prestart_tids, ev->fork.parent_tid
 		                                                       ? ev->fork.parent_tid
 		                                                       : ev->fork.parent_pid);
 
-		p->prestart.v[i].name = parent == IDMAP_NONE ? NULL : p->prestart.v[parent].name;
+		u->name = parent == IDMAP_NONE ? NULL : p->prestart.v[parent].name;
 	}
 }
 
@@ -196,12 +245,10 @@ void thread_start_all(struct model *m)
 		thread = thread_find(m, u->tid);
 		if (thread == MODEL_NONE)
 			thread = thread_new(m, u->pid ? u->pid : u->tid, u->tid, m->start_ns,
-			                    GIL_UNKNOWN, CPU_UNKNOWN);
+			                    u->without ? GIL_NO : GIL_UNKNOWN, CPU_UNKNOWN);
 		if (u->name)
 			m->threads.v[thread].name = u->name;
 	}
-	vec_done(&p->prestart);
-	idmap_done(&p->prestart_tids);
 }
 
 void thread_fork(struct model *m, const struct event *ev, uint64_t t)

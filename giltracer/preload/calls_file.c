@@ -42,6 +42,7 @@ __thread struct calls_self calls_self;
 struct stretch {
 	struct calls_stream *stream;
 	uint64_t end; /* offset in the data after the window */
+	uint64_t stamp;
 };
 
 #define STRETCHES 65536
@@ -157,13 +158,19 @@ static void drop_oldest(void)
 	syscall(SYS_close, fd);
 }
 
-static void keep_last(struct calls_stream *s)
+static bool is_old(const struct stretch *stretch, uint64_t stamp)
+{
+	return process_kept() && stretch->stamp + process_kept() < stamp;
+}
+
+static void keep_last(struct calls_stream *s, uint64_t stamp)
 {
 	if (!files.stretches)
 		return;
 	calls_lock();
-	files.stretches[files.next++ % STRETCHES] = (struct stretch){ s, s->written };
-	while (files.next - files.first > files.most)
+	files.stretches[files.next++ % STRETCHES] = (struct stretch){ s, s->written, stamp };
+	while (files.next - files.first > files.most ||
+	       is_old(&files.stretches[files.first % STRETCHES], stamp))
 		drop_oldest();
 	calls_unlock();
 }
@@ -176,7 +183,11 @@ static void begin_ring(void)
 	uint64_t most = entries * 2 * sizeof(uint64_t) / PRELOAD_CALLS_WINDOW_MAX + 1;
 	void *map;
 
-	if (!entries || most >= STRETCHES)
+	/* The calls of a flight recorder get half of the room. */
+	if (process_kept() &&
+	    (!entries || most > process.control->limit / 2 / PRELOAD_CALLS_WINDOW_MAX))
+		most = process.control->limit / 2 / PRELOAD_CALLS_WINDOW_MAX;
+	if ((!entries && !process_kept()) || most >= STRETCHES)
 		return;
 	map = mmap(NULL, STRETCHES * sizeof(*files.stretches), PROT_READ | PROT_WRITE,
 	           MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -203,7 +214,7 @@ static bool flush(struct calls_stream *s, uint64_t stamp)
 		return false;
 	s->written += s->window_size;
 	__atomic_store_n(&s->header->written, s->written, __ATOMIC_RELEASE);
-	keep_last(s);
+	keep_last(s, stamp);
 	begin_window(s);
 	return true;
 }

@@ -9,6 +9,11 @@
  * thread that ends leaves its file to the next one that starts, so a PRELOAD_THREAD record
  * identifies the thread of the records that follow.
  *
+ * A flight recorder (preload_control.kept_stamps) drops the oldest parts of the files, which become
+ * holes. So each part of a file repeats the thread, the GIL and the frame of its first records, and
+ * readings of the clocks are in a log of their own, PID.STAMP.pairs.log, whose oldest entries are
+ * overwritten.
+ *
  * A stamp is a time of the header's clock, 59 bits. PRELOAD_PAIR entries give the nanosecond of
  * CLOCK_MONOTONIC for a stamp.
  */
@@ -28,6 +33,7 @@
 #define PRELOAD_LIBRARY "libgiltracer-preload.so"
 
 #define PRELOAD_LOG_SUFFIX   ".log"
+#define PRELOAD_PAIRS_SUFFIX ".pairs" PRELOAD_LOG_SUFFIX
 #define PRELOAD_GIL_SUFFIX   ".gil"
 #define PRELOAD_CALLS_SUFFIX ".calls"
 #define PRELOAD_CONTROL      "control"
@@ -50,9 +56,10 @@ enum preload_clock {
  * At the start of each file of records.
  * @process: the STAMP of the file's name
  * @unwritten: records for which there was no room, all later than @unwritten_stamp
- * For Python calls only:
- * @first: offset of the first record if earlier ones were overwritten by later ones; 0: none were
- * @written: bytes after the window
+ * @first: offset of the first record if earlier ones were dropped; 0: none were. Of GIL events, in the
+ * file; of Python calls, in the data
+ * @written: of Python calls: bytes after the window
+ * @dropped_stamp: of GIL events: all records that were dropped are of earlier times
  */
 struct preload_header {
 	uint64_t magic;
@@ -62,7 +69,7 @@ struct preload_header {
 	uint64_t unwritten;
 	uint64_t unwritten_stamp;
 	uint64_t first, written;
-	uint64_t reserved;
+	uint64_t dropped_stamp;
 };
 
 /*
@@ -272,6 +279,8 @@ enum preload_use {
 /**
  * The file PRELOAD_CONTROL, shared by the launcher and all processes.
  * @limit, @used: maximum and present size of all records in bytes
+ * @kept_stamps: of a flight recorder: records older than that, in ticks of the clock, are dropped, and
+ * at the limit the oldest ones; 0: all records are kept, and recording ends at the limit
  * @full_stamp, @full_ns: when the limit was reached; 0: it was not
  * @stopped: the launcher has stopped the recording
  * @entries: minimum number of a process's last calls to keep; 0: all
@@ -296,6 +305,7 @@ struct preload_control {
 	uint64_t magic;
 	uint64_t limit;
 	uint64_t used;
+	uint64_t kept_stamps;
 	uint64_t full_stamp, full_ns;
 	uint32_t frames; /* recorded with each release, at most PRELOAD_FRAMES_MAX */
 	uint32_t use;    /* enum preload_use */

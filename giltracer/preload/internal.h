@@ -276,12 +276,13 @@ uint32_t frames_from(const char *frame);
 
 /* ---- stream.c */
 
-/* A file of records. The part that its thread uses is in struct self. */
+/* A file of records. The part that its thread uses is in struct self.
+ * @mapped_stamp: when the present part was mapped */
 struct stream {
 	uint64_t *at; /* valid while no thread has it */
 	void *map;
 	size_t map_size;
-	uint64_t file_size;
+	uint64_t file_size, mapped_stamp;
 	struct preload_header *header; /* always mapped */
 	struct stream *next;
 	unsigned number;
@@ -357,6 +358,7 @@ void handover_begin(uint64_t turn_ns);
  * @on: a GIL was created, and there is a folder to write to
  * @stamp: the time of that
  * @path: of its files, up to the suffix
+ * @pairs: number of readings of both clocks
  * @recording: a number that changes with each recording of a program that was already running
  * @joined: the program was already running, and is being recorded
  * @sealed: the program has restricted its system calls: we make no more
@@ -369,6 +371,7 @@ struct process {
 	pid_t pid;
 	uint64_t stamp;
 	_Atomic uint64_t next_pair;
+	atomic_uint pairs;
 	size_t path_len;
 	struct preload_control *control;
 	const uint32_t *use;
@@ -424,7 +427,19 @@ bool process_may_extend(uint64_t size);
  * full disk has no block would end the program. */
 bool process_reserve(long fd, uint64_t at, size_t bytes);
 
-/* Whether the recording may grow by this many bytes. */
+/* Of a flight recorder: for how long records are kept, in ticks of the clock; 0: for ever. */
+static inline uint64_t process_kept(void)
+{
+	return process.control ? process.control->kept_stamps : 0;
+}
+
+/* Whether it has more records than there is room for. */
+static inline bool process_is_over(void)
+{
+	return __atomic_load_n(&process.control->used, __ATOMIC_RELAXED) > process.control->limit;
+}
+
+/* Whether the recording may grow by this many bytes. A flight recorder always may. */
 bool process_may_use(size_t bytes, uint64_t stamp);
 
 /* Notes that records from stamp on cannot be written, for lack of a file. */

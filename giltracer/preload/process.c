@@ -19,6 +19,9 @@
 /* Ticks between two readings of both clocks: about a second on any processor. */
 #define PAIR_EVERY 2000000000
 
+/* Readings that a flight recorder keeps: those of more than half an hour. */
+#define PAIRS_MAX 4096
+
 static const uint32_t records_gil = PRELOAD_USE_RECORD;
 
 struct process process = { .use = &records_gil };
@@ -225,13 +228,39 @@ bool process_log(const struct preload_entry *entry, const void *text, size_t len
 	return process_log2(entry, text, len, NULL, 0);
 }
 
+static void overwrite_pair(struct preload_entry *pair, unsigned number)
+{
+	const off_t at = (off_t)(number % PAIRS_MAX * sizeof(*pair));
+	char path[sizeof(process.path)];
+	int saved = errno;
+	long fd;
+
+	pair->size = sizeof(*pair);
+	process_file(path, PRELOAD_PAIRS_SUFFIX);
+	fd = process_open(path, O_WRONLY | O_CREAT);
+	if (fd >= 0 && process_may_extend((uint64_t)at + sizeof(*pair)))
+		syscall(SYS_pwrite64, fd, pair, sizeof(*pair), at);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	errno = saved;
+}
+
 void process_pair(void)
 {
 	struct preload_entry best = { .type = PRELOAD_PAIR };
+	uint64_t due = process.next_pair;
+	unsigned number;
 
+	/* One thread at a time. */
+	if (!atomic_compare_exchange_strong(&process.next_pair, &due, UINT64_MAX))
+		return;
 	clock_look(&best.stamp, &best.value);
+	number = process.pairs++;
+	if (process_kept() && number)
+		overwrite_pair(&best, number - 1);
+	else
+		process_log(&best, NULL, 0);
 	process.next_pair = best.stamp + PAIR_EVERY;
-	process_log(&best, NULL, 0);
 }
 
 /* Noted in memory, since what cannot be written cannot be logged either. */
@@ -268,7 +297,8 @@ bool process_may_use(size_t bytes, uint64_t stamp)
 	if (!control)
 		return true;
 	if (!control->full_stamp &&
-	    __atomic_add_fetch(&control->used, bytes, __ATOMIC_RELAXED) <= control->limit)
+	    (__atomic_add_fetch(&control->used, bytes, __ATOMIC_RELAXED) <= control->limit ||
+	     control->kept_stamps))
 		return true;
 	if (__atomic_compare_exchange_n(&control->full_stamp, &none, stamp, false, __ATOMIC_RELAXED,
 	                                __ATOMIC_RELAXED))
@@ -349,6 +379,7 @@ static void begin(void)
 
 	process.pid = (pid_t)syscall(SYS_getpid);
 	process.stamp = clock_stamp();
+	process.pairs = 0;
 	at = process_put_file(at, (uint64_t)process.pid, process.stamp);
 	process.path_len = (size_t)(at - process.path);
 	process.on = true;

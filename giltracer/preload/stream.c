@@ -27,6 +27,22 @@ struct block {
 
 static struct block *_Atomic blocks;
 
+/* A part of a file that is not mapped any more, of a flight recorder. @stream: NULL: the place is free;
+ * @end: its end in the file; @stamp: all its records are earlier */
+struct part {
+	struct stream *_Atomic stream;
+	uint64_t end, stamp;
+};
+
+#define PARTS_MAX 32768 /* a power of two */
+
+/* A ring, in the order of stamps. Only the thread that dropping admits removes parts. */
+static struct {
+	struct part v[PARTS_MAX];
+	_Atomic uint64_t first, next;
+	atomic_flag dropping;
+} parts = { .dropping = ATOMIC_FLAG_INIT };
+
 /* ---- the file */
 
 static void path_of(char *ret, const struct stream *s)
@@ -65,17 +81,88 @@ static void *map_at(long fd, uint64_t offset, size_t bytes)
 	return map == MAP_FAILED ? NULL : map;
 }
 
-static size_t next_chunk(const struct stream *s)
+/* A flight recorder keeps a part until its last record is too old, so the parts of threads with few
+ * events are small. */
+#define KEPT_PARTS 8
+
+static size_t next_chunk(const struct stream *s, uint64_t stamp)
 {
-	if (!s->file_size)
+	if (!s->file_size ||
+	    (process_kept() && stamp - s->mapped_stamp > process_kept() / KEPT_PARTS))
 		return CHUNK_MIN;
 	return s->map_size < CHUNK_MAX ? 2 * s->map_size : CHUNK_MAX;
+}
+
+/* ---- parts that a flight recorder drops */
+
+/* A part that finds no place is dropped together with the next part of its file. */
+static void add_part(struct stream *s, uint64_t stamp)
+{
+	uint64_t next = parts.next;
+	struct part *p;
+
+	do
+		if (next - parts.first >= PARTS_MAX)
+			return;
+	while (!atomic_compare_exchange_weak(&parts.next, &next, next + 1));
+	p = &parts.v[next % PARTS_MAX];
+	p->end = s->file_size;
+	p->stamp = stamp;
+	atomic_store(&p->stream, s);
+}
+
+/* The header moves first, so that a reader that looks at it last has read nothing but records. */
+static bool drop_part(const struct part *p, struct stream *s)
+{
+	uint64_t from = s->header->first, page = (uint64_t)sysconf(_SC_PAGESIZE), at;
+	char path[sizeof(process.path)];
+	long fd;
+
+	path_of(path, s);
+	fd = process_open(path, O_RDWR);
+	if (fd < 0)
+		return false;
+	s->header->dropped_stamp = p->stamp;
+	__atomic_store_n(&s->header->first, p->end, __ATOMIC_RELEASE);
+	at = from ? from : page;
+	syscall(SYS_fallocate, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)at,
+	        (off_t)(p->end - at));
+	syscall(SYS_close, fd);
+	__atomic_sub_fetch(&process.control->used, p->end - from, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void drop_old(uint64_t stamp)
+{
+	if (atomic_flag_test_and_set(&parts.dropping))
+		return;
+	while (parts.first != parts.next) {
+		struct part *p = &parts.v[parts.first % PARTS_MAX];
+		struct stream *s = p->stream; /* NULL: its place is being filled */
+
+		if (!s || (p->stamp + process_kept() >= stamp && !process_is_over()) ||
+		    !drop_part(p, s))
+			break;
+		p->stream = NULL;
+		parts.first++;
+	}
+	atomic_flag_clear(&parts.dropping);
+}
+
+/* No thread drops parts of the streams that were there so far when this returns. */
+static void forget_parts(void)
+{
+	while (atomic_flag_test_and_set(&parts.dropping))
+		continue;
+	while (parts.first != parts.next)
+		parts.v[parts.first++ % PARTS_MAX].stream = NULL;
+	atomic_flag_clear(&parts.dropping);
 }
 
 /* Maps the next part and returns the address of its first record; NULL: there is no more room. */
 static uint64_t *map_next(struct stream *s, uint64_t stamp)
 {
-	size_t bytes = next_chunk(s), skip = s->file_size ? 0 : PRELOAD_RECORDS_AT;
+	size_t bytes = next_chunk(s, stamp), skip = s->file_size ? 0 : PRELOAD_RECORDS_AT;
 	void *map = NULL, *old = s->map;
 	size_t old_size = s->map_size;
 	long fd;
@@ -94,12 +181,17 @@ static uint64_t *map_next(struct stream *s, uint64_t stamp)
 		return NULL;
 	/* One call for all pages: a page fault for each costs more than the writing. */
 	madvise(map, bytes, MADV_POPULATE_WRITE);
+	if (old && process_kept())
+		add_part(s, stamp);
 	/* A child that another thread forks meanwhile unmaps what the stream says is mapped. */
 	s->map = map;
 	s->map_size = bytes;
 	s->file_size += bytes;
+	s->mapped_stamp = stamp;
 	if (old)
 		munmap(old, old_size);
+	if (process_kept())
+		drop_old(stamp);
 	return (uint64_t *)((char *)map + skip);
 }
 
@@ -183,6 +275,15 @@ static void count_unwritten(const struct stream *s, uint64_t stamp)
 		s->header->unwritten_stamp = stamp;
 }
 
+/* So that this part of the file can be read without the one before it. */
+static void repeat(struct self *me)
+{
+	stream_put(me, PRELOAD_OF_THREAD, (uint64_t)me->tid);
+	if (me->gil != UINT32_MAX)
+		stream_put(me, PRELOAD_OF_GIL, me->gil);
+	stream_put(me, PRELOAD_OF_FRAME, me->frame);
+}
+
 static bool grow(struct self *me, uint64_t stamp)
 {
 	struct stream *s = me->stream;
@@ -195,6 +296,8 @@ static bool grow(struct self *me, uint64_t stamp)
 	}
 	me->at = at;
 	me->end = end_of(s);
+	if (process_kept())
+		repeat(me);
 	return true;
 }
 
@@ -318,6 +421,7 @@ void stream_thread_ended(void *data)
 
 void stream_again(void)
 {
+	forget_parts();
 	streams = NULL;
 	blocks = NULL;
 	stream_count = 0;
@@ -340,6 +444,7 @@ void stream_in_child(void)
 {
 	long page = sysconf(_SC_PAGESIZE);
 
+	atomic_flag_clear(&parts.dropping); /* a thread that does not exist here may drop parts */
 	for (struct stream *s = streams; s; s = s->next) {
 		if (s->map)
 			munmap(s->map, s->map_size);

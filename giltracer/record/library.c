@@ -64,6 +64,20 @@ void ticks_look(uint64_t *stamp, uint64_t *ns)
 	}
 }
 
+#define MEASURE_MS 5
+
+uint64_t ticks_of(uint64_t ns)
+{
+	uint64_t from, from_ns, to, to_ns;
+
+	if (!ns)
+		return 0;
+	ticks_look(&from, &from_ns);
+	poll(NULL, 0, MEASURE_MS);
+	ticks_look(&to, &to_ns);
+	return (uint64_t)((double)ns * (double)(to - from) / (double)(to_ns - from_ns));
+}
+
 /* ---- the library in a program that we start */
 
 #define LIBRARY "giltracer/preload/" PRELOAD_LIBRARY
@@ -127,6 +141,7 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 		.limit = plan->max_mib ? (uint64_t)plan->max_mib << 20 : UINT64_MAX,
 		.frames = plan->frames,
 		.use = plan->use,
+		.kept_stamps = ticks_of(plan->kept_ns),
 		.turn_ns = plan->turn_ns,
 		.c_calls = plan->c_calls,
 		.entries = plan->entries,

@@ -17,6 +17,9 @@ uint64_t ticks_now(void);
 /* Read both clocks at the same moment. */
 void ticks_look(uint64_t *stamp, uint64_t *ns);
 
+/* How many ticks a time has; measuring that takes some milliseconds, unless the time is 0. */
+uint64_t ticks_of(uint64_t ns);
+
 /* ---- the library in a program that we start */
 
 struct python;
@@ -49,6 +52,7 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
 /**
  * @dir: of the session, absolute; @name: of the folder in it
  * @max_mib: how much may be recorded; 0: as much as there is room for
+ * @kept_ns: only what is newer is kept; 0: all
  * @frames: how many are recorded of each release
  * @entries: how many of the last Python calls of each process are kept
  * @shortest_us: shorter calls are not shown; @modules: only their functions are shown; NULL: all
@@ -59,6 +63,7 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
 struct preloading_plan {
 	const char *dir, *name;
 	unsigned max_mib, frames, entries, shortest_us;
+	uint64_t kept_ns;
 	const char *modules;
 	bool c_calls;
 	enum preload_use use;

@@ -430,7 +430,7 @@ static int choose_python_trace(struct job *job, struct error *err)
 	job->program.python_trace = PYTHON_TRACE_NONE;
 	/* Samples alone must not slow the program. */
 	if (wanted == PYTHON_TRACE_NONE ||
-	    (wanted == PYTHON_TRACE_AUTO && job->events.samples_only))
+	    (wanted == PYTHON_TRACE_AUTO && (job->events.samples_only || job->options->flight_ns)))
 		return 0;
 	if (wanted == PYTHON_TRACE_VIZTRACER)
 		return choose_viztracer(job, err);
@@ -564,7 +564,8 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 	if (job->options->probes == PROBES_PRELOAD) {
 		if (job->options->pid)
 			return prepare_joining(job, err);
-		find_beside(job);
+		if (!job->options->flight_ns)
+			find_beside(job);
 		return preloading_check(&job->events.preloading, job->program.python, err);
 	}
 	if (job->options->probes == PROBES_BOTH &&

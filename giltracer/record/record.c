@@ -25,6 +25,7 @@
 #include "base/vec.h"
 #include "binary/debugfile.h"
 #include "locate/python.h"
+#include "record/flight.h"
 #include "record/job.h"
 #include "record/library.h"
 #include "record/perf.h"
@@ -91,10 +92,15 @@ void job_free(struct job *job)
 int record_session(const struct record_options *options, char *const *argv, const char *dir,
                    const struct signals *signals, struct record_outcome *ret, struct error *err)
 {
-	struct job job = { .options = options, .dir = dir, .signals = signals, .outcome = ret };
+	struct record_options with_flight = *options;
+	struct job job = {
+		.options = &with_flight, .dir = dir, .signals = signals, .outcome = ret
+	};
 	int failed;
 
 	*ret = (struct record_outcome){ 0 };
+	if (flight_options(&with_flight, err) < 0)
+		return -1;
 	failed = job_prepare(&job, argv, err);
 	if (failed == 0)
 		failed = record_guarded(&job, err);
@@ -323,6 +329,7 @@ struct session *job_describe(const struct job *job)
 	session->state_detect = job->options->state_detect;
 	session->gil_detect = job_wants_gil(job);
 	session->one_run = job->options->one_run;
+	session->flight_ns = job->options->flight_ns;
 	session->no_children = job->options->no_children;
 	session->python_trace = xstrdup(python_trace_names[job->program.python_trace]);
 	session->perf_version = job->host.version ? xstrdup(job->host.version) : NULL;

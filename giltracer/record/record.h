@@ -54,6 +54,8 @@ struct record_options {
 	const char *trace_only; /* modules, separated by commas; NULL: all */
 	unsigned frames;        /* Python frames to record with each request */
 	unsigned duration_s;    /* 0: until the program ends */
+	const char *flight;     /* keep the last events only, for this time; NULL: all */
+	uint64_t flight_ns;     /* the same, set by record_session */
 	unsigned max_mib;
 	unsigned sample_hz; /* 0: no samples, unless nothing else can be recorded */
 	bool gil_only;
@@ -118,6 +120,8 @@ struct record_options {
 	                 "trace from the first line, imports included"),                          \
 		OPT_UINT(0, "duration", "SECONDS", &(o)->duration_s, 1, 1000000,                  \
 	                 "record at most SECONDS; the program continues (no limit)"),             \
+		OPT_STR(0, "flight", "TIME", &(o)->flight,                                        \
+	                "keep only the last TIME of the recording, such as 30s or 5m"),           \
 		OPT_UINT(0, "max-size", "MIB", &(o)->max_mib, 1, 1000000000,                      \
 	                 "record at most MIB; the program continues (4096)"),                     \
 		OPT_LIST('e', "event", "EVENT", &(o)->events,                                     \

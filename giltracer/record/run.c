@@ -638,6 +638,7 @@ static int prepare_preloading(struct job *job, struct error *err)
 		.modules = job->options->trace_only,
 		.c_calls = job->options->trace_c_calls,
 		.max_mib = job->options->max_mib,
+		.kept_ns = job->options->flight_ns,
 		.frames = job->options->frames,
 		.bootstrap = job->program.bootstrap,
 	};

@@ -360,6 +360,7 @@ static int read_events(struct job *job)
 		.turn_ns = pass->turn_ns,
 		.end_ns = pass->stop_ns,
 		.to_end = lasts_to_end(job),
+		.before_known = job->session->flight_ns,
 		.start_pid = pass->pid,
 		.start_tid = pass->tid,
 		.no_probes = is_stacks(pass),
@@ -405,6 +406,7 @@ static int read_slices(struct job *job)
 		return 0;
 	}
 	path = file_in(job->dir, job->pass->python_trace);
+	options.start_ns = job->session->flight_ns ? job->pass->start_ns : 0;
 	options.end_ns = job->pass->stop_ns;
 	if ((is_native(job->session)
 	             ? from_calls_read(&loaded->slices, path, &options, &job->err)

@@ -9,12 +9,14 @@
 #include <sys/random.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/file.h"
 #include "base/filemap.h"
 #include "base/log.h"
 #include "report/annotate.h"
 #include "report/load.h"
 #include "report/report.h"
+#include "trace/preload/from_preload.h"
 
 static void fill_python(struct recording_python *ret, const struct session *session)
 {
@@ -215,6 +217,34 @@ static int report_read(const struct session *session, const char *dir,
 	return status;
 }
 
+/* What a flight recorder has recorded is reported as of a program that was already running. */
+static int cut_flight(struct session *session, const char *dir, struct error *err)
+{
+	struct session_pass *pass = session->passes;
+	CLEANUP(free) char *folder = NULL;
+	CLEANUP(free) char *text = NULL;
+	uint64_t start_ns, end_ns;
+
+	if (!session->flight_ns || !session->pass_count || !pass->preload)
+		return 0;
+	folder = xasprintf("%s/%s", dir, pass->preload);
+	if (from_preload_window(&start_ns, &end_ns, folder, session->flight_ns, pass->stop_ns,
+	                        err) < 0)
+		return -1;
+	if (start_ns <= pass->start_ns)
+		return 0;
+	text = xasprintf("the report is of the last %.3g s%s", (double)(end_ns - start_ns) / 1e9,
+	                 end_ns - start_ns < session->flight_ns
+	                         ? ": there was no room for more (--max-size)"
+	                         : " (--flight)");
+	session_add_note(session, "flight", 1, text);
+	pass->start_ns = start_ns;
+	pass->stop_ns = end_ns;
+	pass->wall_ns = end_ns - start_ns;
+	pass->tid = 0;
+	return 0;
+}
+
 int report_session(const char *dir, const struct report_outputs *outputs, struct error *err)
 {
 	struct session *session;
@@ -222,7 +252,8 @@ int report_session(const char *dir, const struct report_outputs *outputs, struct
 
 	if (session_read(&session, dir, err) < 0)
 		return -1;
-	status = session->pass_count
+	status = cut_flight(session, dir, err) < 0 ? -1
+	         : session->pass_count
 	                 ? report_read(session, dir, outputs, err)
 	                 : error_set(err, ENODATA, "%s: the session has no recording", dir);
 	session_free(session);

@@ -468,6 +468,7 @@ static void read_top(struct session *session, const struct reader *top)
 	session->one_run = get_bool(&options, "one_run");
 	session->no_children = get_bool(&options, "no_children");
 	session->python_trace = get_text(&options, "python_trace");
+	session->flight_ns = get_number(&options, "flight_ns", INT64_MAX);
 	read_command(session, top);
 	read_python(session, top);
 	session->passes = read_array(top, "passes", sizeof(*session->passes), PASSES_MAX,
@@ -607,9 +608,10 @@ static json_t *host_json(const struct session *session)
 
 static json_t *options_json(const struct session *session)
 {
-	return json_pack("{sb sb sb sb so}", "state_detect", session->state_detect, "gil_detect",
+	return json_pack("{sb sb sb sb so so}", "state_detect", session->state_detect, "gil_detect",
 	                 session->gil_detect, "one_run", session->one_run, "no_children",
-	                 session->no_children, "python_trace", text_of(session->python_trace));
+	                 session->no_children, "python_trace", text_of(session->python_trace),
+	                 "flight_ns", number(session->flight_ns));
 }
 
 static json_t *python_json(const struct session *session)

@@ -11,7 +11,7 @@
  *	 "command": [ARG...], "cwd": PATH,
  *	 "host": {"kernel": "6.18.0", "arch": "x86_64", "cpus": 2, "perf": "6.1.187"},
  *	 "options": {"state_detect": BOOL, "gil_detect": BOOL, "one_run": BOOL, "no_children": BOOL,
- *	             "python_trace": KIND},
+ *	             "python_trace": KIND, "flight_ns": N},
  *	 "python": {"executable", "version", "implementation", "build_id", "free_threaded",
  *	            "releases_known": BOOL, "gil_functions": [{"name", "offset", "kind"}]},
  *	 "passes": [{"name": "gil|stacks", "perf_data": FILE or null, "preload": FOLDER or null,
@@ -40,6 +40,9 @@
  * code_objects: see trace/pycode.h.
  *
  * no_children: reports are about the main process of each pass only.
+ *
+ * flight_ns: a flight recorder: only the last part of the execution, at most so long, is to be reported;
+ * 0: all of it.
  *
  * releases_known: every release of the GIL has a probe.
  *
@@ -179,6 +182,7 @@ struct session {
 	unsigned cpus;
 	bool state_detect, gil_detect, one_run, no_children;
 	char *python_trace;
+	uint64_t flight_ns;
 	char *executable, *python_version, *implementation, *build_id;
 	bool free_threaded, releases_known;
 	struct gil_function *functions;

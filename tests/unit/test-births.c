@@ -123,8 +123,44 @@ static void test_hold(void)
 	is_str(gil_lane(7), "100:H^ 120:N 1000", "no other thread's hold lasts until after it");
 }
 
+/* Everything before tracing starts is known, as of a flight recorder. */
+static void test_before(void)
+{
+	begin_with(&(struct model_options){
+		.start_ns = 100, .end_ns = 1000, .start_pid = 7, .before_known = true });
+	request(10, 7);
+	acquire(10, 7);
+	new_thread(20, 8, 7);
+	request(30, 8);
+	new_thread(40, 9, 7);
+	request(42, 9);
+	acquire(43, 9);
+	release(44, 9);
+	parks(50, 9, 0xa0, PARK_LOCK);
+	new_thread(52, 10, 7);
+	new_thread(54, 11, 7);
+	parks(56, 11, 0xa0, PARK_LOCK);
+	parked(58, 11);
+	ends(60, 11);
+	release(200, 7);
+	acquire(200, 8);
+	unparks(300, 8, 0xa0);
+	parked(310, 9);
+	finish();
+	is_str(gil_lane(7), "100:F 100:H 200:N 1000",
+	       "a thread that had taken the GIL holds it from the start");
+	is_str(gil_lane(8), "100:W 200:H/ 1000", "one that had requested it waits from the start");
+	is_str(gil_lane(9), "100:L 310:N 1000",
+	       "one that waited for a lock does so from the start");
+	is_str(gil_lane(10), "100:N 1000",
+	       "one that had no event since it began is without the GIL");
+	is_str(gil_lane(11), "no such thread", "one that has ended is not there");
+	is_u64(blame(8, 7), 100, "waits are charged from the start on");
+}
+
 int main(void)
 {
+	test_before();
 	test_birth();
 	test_rebirth();
 	test_birth_part();

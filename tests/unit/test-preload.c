@@ -520,6 +520,57 @@ static void test_clock(void)
 	preload_log_done(&log);
 }
 
+/* A flight recorder has dropped the first part of a file. */
+static void test_dropped(void)
+{
+	const struct preload_header h = {
+		.magic = PRELOAD_MAGIC,
+		.process = 100,
+		.pid = 7,
+		.clock = PRELOAD_CLOCK_TSC,
+		.first = 128,
+		.dropped_stamp = 2000,
+	};
+	const char hole[64] = { 0 };
+	uint64_t start_ns, end_ns;
+	struct error err;
+
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	append("7.100.0.gil", &h, sizeof(h));
+	append("7.100.0.gil", hole, sizeof(hole));
+	record("7.100.0.gil", 7, PRELOAD_OF_THREAD);
+	record("7.100.0.gil", 0, PRELOAD_OF_GIL);
+	record("7.100.0.gil", 0, PRELOAD_OF_FRAME);
+	record("7.100.0.gil", 2000, PRELOAD_LOCK); /* its first half was dropped */
+	record("7.100.0.gil", 2100, PRELOAD_RELEASE);
+	/* The next part, of the same thread. */
+	record("7.100.0.gil", 7, PRELOAD_OF_THREAD);
+	record("7.100.0.gil", 0, PRELOAD_OF_GIL);
+	record("7.100.0.gil", 2200, PRELOAD_REQUEST);
+	begin_stream("7.100.1.gil", 7, 100);
+	thread("7.100.1.gil", 1000, 8);
+	record("7.100.1.gil", 1010, PRELOAD_REQUEST);
+	record("7.100.1.gil", 2110, PRELOAD_ACQUIRE);
+	is_str(events(),
+	       "8 fork@1500 8 request@1505 7 comm@2050 7 release@2050 7 released@2050 8 "
+	       "acquire@2055 "
+	       "7 request@2100 ",
+	       "a file without its first part begins with the thread that wrote the rest");
+	ok(from_preload_window(&start_ns, &end_ns, dir, 50, 0, &err) == 0 && start_ns == 2050 &&
+	           end_ns == 2100,
+	   "the last part of it, up to the last event");
+	ok(from_preload_window(&start_ns, &end_ns, dir, 700, 2150, &err) == 0 && start_ns == 2000 &&
+	           end_ns == 2150,
+	   "no longer than since the last record that was dropped");
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	thread("7.100.0.gil", 200, 7);
+	ok(from_preload_window(&start_ns, &end_ns, dir, 700, 1600, &err) == 0 && start_ns == 0,
+	   "everything, if it is younger than that");
+}
+
 int main(void)
 {
 	struct error err;
@@ -534,6 +585,7 @@ int main(void)
 	test_idle();
 	test_creators();
 	test_links();
+	test_dropped();
 	test_numbers();
 	test_unwritten();
 	test_killed();

@@ -251,6 +251,7 @@ int from_calls_read(struct slices **ret, const char *dir, const struct from_call
 {
 	CLEANUP(reader_free) struct reader *r = reader_new();
 
+	r->start_ns = options->start_ns;
 	r->end_ns = options->end_ns;
 	if (read_control(r, dir, err) < 0)
 		return -1;

@@ -12,9 +12,10 @@
 /**
  * @end_ns: the end of the recording, until which open calls last if their process outlives it; 0:
  * unknown: they last until the last record of their process
+ * @start_ns: calls that ended before are omitted
  */
 struct from_calls_options {
-	uint64_t end_ns;
+	uint64_t start_ns, end_ns;
 };
 
 /* Read the folder. A file that is not a recording is an error; a truncated one yields the calls up

@@ -77,6 +77,8 @@ void calls_keep_last(struct reader *r, struct slice_thread *threads, const uint3
 		if (r->entries && total > r->entries)
 			first = first_end(r, &threads[i], n);
 		r->overflow |= first != 0;
+		if (first < r->start_ns)
+			first = r->start_ns;
 		for (size_t j = i; (first || r->shortest_ns) && j < i + n; j++)
 			keep(&threads[j], r->shortest_ns, first);
 	}

@@ -56,7 +56,7 @@ struct process_names {
  * @open: calls of the current thread that have not ended, outermost first
  * @greenlets: of the current thread, @greenlet_ids: by object
  * @text: scratch
- * @end_ns: of the recording; 0: unknown
+ * @start_ns, @end_ns: of what is to be reported; 0: unknown
  * @overlapping: number of calls that outlast their caller
  * @overflow: older calls were not kept; @cut: there was no room for later ones
  */
@@ -70,7 +70,7 @@ struct reader {
 	struct idmap greenlet_ids;
 	struct calls_tasks tasks;
 	struct str text;
-	uint64_t end_ns, overlapping;
+	uint64_t start_ns, end_ns, overlapping;
 	uint64_t entries, shortest_ns; /* see struct preload_control */
 	bool overflow, cut;
 	struct slices *ret;

@@ -446,6 +446,47 @@ int from_preload_open(struct source **ret, const char *dir, const struct source 
 	return 0;
 }
 
+static uint64_t last_event_ns(struct source *source)
+{
+	struct event ev;
+	struct error ignored;
+
+	while (source_next(source, &ev, &ignored) > 0)
+		continue;
+	return ((struct from_preload *)source)->last_ns;
+}
+
+int from_preload_window(uint64_t *ret_start, uint64_t *ret_end, const char *dir, uint64_t kept_ns,
+                        uint64_t end_ns, struct error *err)
+{
+	struct from_preload *fp;
+	struct source *source;
+	uint64_t dropped = 0, dropped_ns = 0, first_ns;
+	size_t near = 0;
+
+	if (from_preload_open(&source, dir, NULL, err) < 0)
+		return -1;
+	fp = (struct from_preload *)source;
+	for (size_t i = 0; i < fp->streams.n; i++)
+		if (fp->streams.v[i].dropped_stamp > dropped)
+			dropped = fp->streams.v[i].dropped_stamp;
+	first_ns = fp->heap.n
+	                   ? preload_log_time(&fp->log, fp->streams.v[fp->heap.v[0]].stamp, &near)
+	                   : 0;
+	if (dropped)
+		dropped_ns = preload_log_time(&fp->log, dropped, &near);
+	if (!end_ns)
+		end_ns = last_event_ns(source);
+	*ret_start = end_ns > kept_ns ? end_ns - kept_ns : 0;
+	if (*ret_start < dropped_ns)
+		*ret_start = dropped_ns;
+	else if (*ret_start < first_ns)
+		*ret_start = 0;
+	*ret_end = end_ns;
+	source_close(source);
+	return 0;
+}
+
 int from_preload_open_memory(struct source **ret, const void *log, size_t log_size,
                              const void *records, size_t size, struct error *err)
 {

@@ -20,7 +20,12 @@
 int from_preload_open(struct source **ret, const char *dir, const struct source *with,
                       struct error *err);
 
-/* The same from one log and one file of records in memory, both borrowed until source_close. */
+/* The last kept_ns of a flight recorder's recording, or the part of them of which nothing was dropped.
+ * end_ns: the end, 0: its last event. *ret_start 0: it has everything from the beginning */
+int from_preload_window(uint64_t *ret_start, uint64_t *ret_end, const char *dir, uint64_t kept_ns,
+                        uint64_t end_ns, struct error *err);
+
+/* The same as from_preload_open from one log and one file of records in memory, both borrowed until source_close. */
 int from_preload_open_memory(struct source **ret, const void *log, size_t log_size,
                              const void *records, size_t size, struct error *err);
 

@@ -15,7 +15,6 @@ static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
 		return false;
 	case PRELOAD_OF_THREAD:
 		s->tid = (uint32_t)number;
-		s->list = s->asked_stamp = s->delay_ns = 0;
 		s->creator = 0;
 		return false;
 	case PRELOAD_OF_CREATOR:
@@ -66,11 +65,15 @@ int preload_stream_begin(struct preload_stream *ret, const struct preload_log *l
 	struct cursor c = cursor_make(data, size);
 	uint64_t magic = cursor_u64(&c), process = cursor_u64(&c);
 	uint32_t pid = cursor_u32(&c);
+	uint64_t first;
 	int index;
 
 	cursor_skip(&c, sizeof(uint32_t));
 	ret->unwritten = cursor_u64(&c);
 	ret->unwritten_stamp = cursor_u64(&c);
+	first = cursor_u64(&c);
+	cursor_skip(&c, sizeof(uint64_t));
+	ret->dropped_stamp = cursor_u64(&c);
 	if (size < PRELOAD_RECORDS_AT || (!pid && (!magic || magic == PRELOAD_MAGIC)))
 		return begin_empty(ret);
 	if ((magic ^ PRELOAD_MAGIC) << (64 - PRELOAD_VERSION_SHIFT))
@@ -88,7 +91,8 @@ int preload_stream_begin(struct preload_stream *ret, const struct preload_log *l
 	ret->process = &log->processes.v[index];
 	ret->tid = pid;
 	ret->at = cursor_make(data, size);
-	cursor_skip(&ret->at, PRELOAD_RECORDS_AT);
+	cursor_skip(&ret->at, first ? first : PRELOAD_RECORDS_AT);
+	ret->cut = first;
 	ret->gil = preload_log_gil(ret->process, 0);
 	advance(ret);
 	return 0;
@@ -117,7 +121,7 @@ static unsigned process_began(struct preload_stream *s, struct event *ret)
 
 static unsigned thread_began(struct preload_stream *s, struct event *ev)
 {
-	s->waiting = false;
+	s->waiting = s->cut = false;
 	s->alive = true;
 	s->stack = 0;
 	if (s->tid == s->process->pid)
@@ -246,6 +250,7 @@ static unsigned decode(struct preload_stream *s, struct event *ret)
 		ret->gil.frame = stack_of_list(s);
 		return 1;
 	case PRELOAD_THREAD:
+		s->list = s->asked_stamp = s->delay_ns = 0;
 		return thread_began(s, ret);
 	case PRELOAD_EXIT:
 		s->alive = false;
@@ -273,6 +278,13 @@ unsigned preload_stream_next(struct preload_stream *s, struct event ret[PRELOAD_
 		.tid = s->tid,
 		.cpu = -1,
 	};
+	/* The beginning of the thread was dropped, perhaps with the first half of an event of a lock. */
+	if (s->cut && s->type == PRELOAD_LOCK && !s->lock) {
+		advance(s);
+		return 0;
+	}
+	if (s->cut && s->type != PRELOAD_THREAD)
+		return thread_began(s, ret);
 	n = decode(s, ret);
 	advance(s);
 	if (s->type == PRELOAD_SWITCHED)

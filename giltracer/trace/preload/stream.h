@@ -17,6 +17,7 @@
  * of frames; @stack: of the last release; @asked_stamp, @delay_ns: of the next release
  * @stamp: of the next record; UINT64_MAX: none
  * @unwritten, @unwritten_stamp: see struct preload_header
+ * @dropped_stamp: the same; @cut: earlier records were dropped, and none was decoded yet
  * @unlogged: the log of its process is missing, so the file is not read
  * @alive: the thread has begun and not ended
  * @records: number of records read; @unknown: of unknown types
@@ -30,11 +31,11 @@ struct preload_stream {
 	uint64_t stamp;
 	unsigned type;
 	uint64_t gil;
-	bool waiting, alive, unlogged;
+	bool waiting, alive, unlogged, cut;
 	uint64_t list, lock, asked_stamp, delay_ns;
 	uint32_t stack;
 	size_t near;
-	uint64_t unwritten, unwritten_stamp;
+	uint64_t unwritten, unwritten_stamp, dropped_stamp;
 	uint64_t records, unknown;
 };
 

@@ -1,0 +1,105 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# --flight keeps the last part of a recording, exactly, in files that do not grow, and what is left after a
+# kill -9 of everything is reported.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+
+python=$(cpython 3.11) || python=$(cpython 3.13)
+
+# Two threads compete for the GIL in early() for a second, and then in late(), which is alike.
+cat >phases.py <<'END'
+import sys, threading, time
+
+def early(until):
+    while time.monotonic() < until:
+        sum(range(2000))
+
+def late(until):
+    while time.monotonic() < until:
+        sum(range(2000))
+
+def work(start):
+    early(start + 1)
+    late(start + 2)
+    barrier.wait()
+
+threads = 2
+barrier = threading.Barrier(threads + 1)
+start = time.monotonic()
+for i in range(threads):
+    threading.Thread(target=work, args=(start,), name=f'work-{i}', daemon=True).start()
+barrier.wait()
+if len(sys.argv) > 1:
+    with open(sys.argv[1], 'w') as ready:
+        print('ready', file=ready)
+    barrier.wait()
+END
+
+# is_last DOCUMENT: 500 ms at the end of that program
+is_last() {
+	is "$(json "$1" '0.4e9 < d["passes"][0]["wall_ns"] <= 0.5e9')" True '  it is of the last part'
+	is "$(json "$1" 'sorted({f["function"] for f in d["functions"]} & {"early", "late"})')" "['late']" \
+		'  with nothing of what ran before'
+	is "$(json "$1" 'sum(t["unknown_ns"] for t in d["threads"])')" 0 \
+		'  the state of each thread is known from its beginning on'
+	is "$(json "$1" 'sum(t["wait_ns"] > 1e8 for t in d["threads"])')" 2 '  and who waited'
+}
+ok 'the last part of a program is reported' "$GILTRACER" --flight 500ms --python "$python" --json got.json \
+	-o got.html phases.py
+is_last got.json
+is "$(json got.json 'sorted(t["name"] for t in d["threads"])')" "['MainThread', 'work-0', 'work-1']" \
+	'  threads that began before have their names'
+is "$(json got.json '[(c["code"], c["text"]) for c in d["caveats"]]')" \
+	"[('flight', 'the report is of the last 0.5 s (--flight)')]" '  it says which part that is'
+
+ok 'a program that is shorter is reported from its beginning on' "$GILTRACER" --flight 1m --python "$python" \
+	--json got.json -o got.html phases.py
+is "$(json got.json 'sorted({f["function"] for f in d["functions"]} & {"early", "late"})')" \
+	"['early', 'late']" '  with everything'
+is "$(json got.json 'd["caveats"]')" '[]' '  and without a remark'
+
+# Nobody can write anything at the end.
+mkfifo ready
+"$GILTRACER" --flight 500ms --python "$python" --keep killed -o got.html phases.py ready &
+giltracer=$!
+is "$(timeout 60 head -n 1 ready)" ready 'a program that does not end'
+# shellcheck disable=SC2046 # several numbers
+kill -KILL $giltracer $(cat /proc/$giltracer/task/$giltracer/children)
+wait $giltracer 2>/dev/null || :
+ok 'after a kill -9 of the program and giltracer, the rest is reported' "$GILTRACER" report killed \
+	--json got.json -o got.html
+is_last got.json
+
+# A turn of the GIL is some microseconds here: 48 MB in all.
+cat >turns.py <<'END'
+import os, threading
+
+def turn():
+    r, w = os.pipe()
+    for _ in range(750000):
+        os.write(w, b'x')
+        os.read(r, 1)
+
+thread = threading.Thread(target=turn, name='turns')
+thread.start()
+thread.join()
+END
+ok 'a program with very many events' "$GILTRACER" record --flight 5m --max-size 4 --python "$python" -o many \
+	turns.py
+is "$(find many/gil.preload -name '*.gil' -printf '%k\n' | awk '{ n += $1 } END { print n <= 5 * 1024 }')" 1 \
+	'  takes the room that was given'
+is "$(find many/gil.preload -name '*.gil' -size +30M | wc -l)" 1 '  although there were more events'
+ok '  is reported' "$GILTRACER" report many --json got.json -o got.html
+is "$(json got.json '300000 < d["passes"][0]["events"] < 600000')" True '  with the events for which there was room'
+like "$(json got.json '[c["text"] for c in d["caveats"]]')" 'no room for more \(--max-size\)' '  it says why no more'
+is "$(json got.json 'sum(t["unknown_ns"] for t in d["threads"])')" 0 '  nothing is unknown'
+
+for wrong in 'abc' '0s' '2h' '31m' ''; do
+	exits 125 "--flight '$wrong'" "$GILTRACER" --flight "$wrong" phases.py
+	like "$(cat err)" 'expected a time such as' '  is refused'
+done
+exits 125 '--flight with an option for which everything is kept' "$GILTRACER" --flight 1s --state-detect phases.py
+like "$(cat err)" 'option --state-detect: has no meaning with --flight' '  is refused'
+
+leaves_nothing
+done_testing
