@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,6 +93,20 @@ static int feed(struct loaded *loaded, struct error *err)
 	return more;
 }
 
+static void add_warning(struct loaded *loaded, const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void add_warning(struct loaded *loaded, const char *fmt, ...)
+{
+	char text[1024];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	*vec_push(&loaded->warnings) = xstrdup(text);
+}
+
 /* Adds caveats that only the source counts. */
 static void add_source_caveats(struct loaded *loaded)
 {
@@ -103,17 +118,16 @@ static void add_source_caveats(struct loaded *loaded)
 		model->caveats[CAVEAT_UNORDERED] = stats->unordered;
 	if (stats->unfinished) {
 		model->caveats[CAVEAT_TRUNCATED] += stats->unfinished;
-		snprintf(loaded->warning, sizeof(loaded->warning),
-		         "%" PRIu64 " files of the preloaded library are incomplete: their last "
-		         "records are missing",
-		         stats->unfinished);
+		add_warning(loaded,
+		            "%" PRIu64 " files of the preloaded library are incomplete: their last "
+		            "records are missing",
+		            stats->unfinished);
 	}
 	if (!stats->truncated_at)
 		return;
 	model->caveats[CAVEAT_TRUNCATED]++;
-	snprintf(loaded->warning, sizeof(loaded->warning),
-	         "the recording is truncated at %#" PRIx64 ": %s", stats->truncated_at,
-	         stats->truncated_text);
+	add_warning(loaded, "the recording is truncated at %#" PRIx64 ": %s", stats->truncated_at,
+	            stats->truncated_text);
 }
 
 static void *check(void *data)
@@ -123,8 +137,7 @@ static void *check(void *data)
 
 	if (model_check(loaded->model, &err) == 0)
 		return NULL;
-	snprintf(loaded->warning, sizeof(loaded->warning),
-	         "%s: numbers may be wrong, please report this", err.text);
+	add_warning(loaded, "%s: numbers may be wrong, please report this", err.text);
 	return loaded;
 }
 
@@ -169,8 +182,8 @@ static struct source *with_wakeups(const struct job *job, struct source *source)
 		job->loaded->all_wakeups = true;
 		return source_merge(source, wakeups);
 	}
-	snprintf(job->loaded->warning, sizeof(job->loaded->warning),
-	         "%s: the time between wake-up and running counts as sleep", err.text);
+	add_warning(job->loaded, "%s: the time between wake-up and running counts as sleep",
+	            err.text);
 	return source;
 }
 
@@ -188,8 +201,7 @@ static int open_preload(const struct job *job, const char *folder,
 		return from_preload_open(ret, folder, NULL, err);
 	path = file_in(job->dir, job->pass->switches);
 	if (from_perf_open(&perf, path, options, &ignored) < 0) {
-		snprintf(job->loaded->warning, sizeof(job->loaded->warning),
-		         "%s: thread states are unknown", ignored.text);
+		add_warning(job->loaded, "%s: thread states are unknown", ignored.text);
 		return from_preload_open(ret, folder, NULL, err);
 	}
 	if (from_preload_open(&gil, folder, perf, err) < 0) {
@@ -297,8 +309,7 @@ static void load_code(struct loaded *loaded, const struct session_pass *pass, co
 		return;
 	path = file_in(dir, pass->code_objects);
 	if (pycode_open(&loaded->code, path, &err) < 0)
-		snprintf(loaded->warning, sizeof(loaded->warning),
-		         "%s: functions will have neither files nor lines", err.text);
+		add_warning(loaded, "%s: functions will have neither files nor lines", err.text);
 }
 
 /* Fails only if nothing but samples was recorded. */
@@ -317,7 +328,7 @@ static int load_samples(struct job *job)
 		job->err = err;
 		return -1;
 	}
-	snprintf(job->loaded->warning, sizeof(job->loaded->warning), "%s: no samples", err.text);
+	add_warning(job->loaded, "%s: no samples", err.text);
 	return 0;
 }
 
@@ -582,6 +593,9 @@ void report_unload(struct loaded *loaded, size_t count)
 		pycode_close(loaded[i].code);
 		samples_close(loaded[i].samples);
 		str_done(&loaded[i].note);
+		for (size_t k = 0; k < loaded[i].warnings.n; k++)
+			free(loaded[i].warnings.v[k]);
+		vec_done(&loaded[i].warnings);
 		hogs_done(&loaded[i].hogs);
 		patterns_done(&loaded[i].patterns);
 	}

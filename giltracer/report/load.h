@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "report/report.h"
 #include "session/session.h"
 
@@ -15,7 +16,7 @@
  * @only_pid: the only process to report, 0: all
  * @all_wakeups: the wake-ups of the whole machine were recorded
  * @locks_known: waits for locks were recorded
- * @warning: what is wrong with the recording, "" if nothing
+ * @warnings: what is wrong with the recording, one sentence each
  */
 struct loaded {
 	struct source *source;
@@ -28,7 +29,7 @@ struct loaded {
 	bool all_wakeups, nothing, locks_known;
 	uint32_t only_pid;
 	struct str note;
-	char warning[1024];
+	VEC(char *) warnings;
 };
 
 /* Read one struct loaded per pass of the session, which was read from dir; free with

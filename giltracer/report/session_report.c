@@ -205,9 +205,9 @@ static int report_read(const struct session *session, const char *dir,
 	if (report_load(&loaded, session, dir, err) < 0)
 		return -1;
 	for (size_t i = 0; i < session->pass_count; i++)
-		if (*loaded[i].warning)
+		for (size_t k = 0; k < loaded[i].warnings.n; k++)
 			log_warn("%s pass: %s", pass_kind_name(session->passes[i].kind),
-			         loaded[i].warning);
+			         loaded[i].warnings.v[k]);
 	if (sources_read(&sources, dir, &ignored) < 0)
 		log_warn("%s: the report shows no lines of the program", ignored.text);
 	status = report_loaded(session, loaded, &sources, outputs, err);

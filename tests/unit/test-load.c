@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Which events of a recording become part of the report. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "model/model.h"
@@ -145,6 +146,37 @@ static void test_no_children(const char *dir)
 	report_unload(loaded, 1);
 }
 
+/* Each of several flaws is reported. */
+static void test_warnings(const char *dir)
+{
+	static const char *const warnings[] = { "neither files nor lines", "counts as sleep",
+		                                "is truncated" };
+	CLEANUP(str_done) struct str recording = { 0 };
+	CLEANUP(session_free) struct session *session = session_new();
+	struct session_pass pass = { .start_ns = 100, .stop_ns = 1000, .pid = 11 };
+	struct loaded *loaded;
+	struct error err;
+
+	put_start(&recording);
+	put_sample(&recording, ID_TAKE, 100, 11, 0xabc, 0);
+	put_sample(&recording, ID_TAKE, 150, 11, 0xabc, 0);
+	recording.len -= 8;
+	pass.perf_data = write_file(dir, "perf.data", &recording);
+	pass.wakeups = xasprintf("%s/none", dir);
+	pass.code_objects = xasprintf("%s/none", dir);
+	session->cpus = 2;
+	session_add_pass(session, &pass);
+	free(pass.perf_data);
+	free(pass.wakeups);
+	free(pass.code_objects);
+	if (!ok(report_load(&loaded, session, dir, &err) == 0, "a session with three flaws"))
+		return;
+	is_u64(loaded->warnings.n, 3, "each of them is reported");
+	for (size_t i = 0; i < 3 && i < loaded->warnings.n; i++)
+		ok(strstr(loaded->warnings.v[i], warnings[i]) != NULL, "  %s", warnings[i]);
+	report_unload(loaded, 1);
+}
+
 int main(void)
 {
 	char dir[] = "/tmp/giltracer-test-XXXXXX";
@@ -153,6 +185,7 @@ int main(void)
 	if (!mkdtemp(dir))
 		return 99;
 	test_no_children(dir);
+	test_warnings(dir);
 	ok(file_remove_tree(dir, &err) == 0, "cleaned up");
 	return done_testing();
 }
