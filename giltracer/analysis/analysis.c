@@ -1,10 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes all facts of a recording. The verdict comes last because it uses all the others. */
+/* Computes all facts: of each pass alone, and of the recording. The verdict comes last because it uses
+ * all the others. */
 #include "analysis/analysis.h"
 
 #include <stdlib.h>
 
+#include "analysis/whatif.h"
 #include "base/alloc.h"
+
+void holds_find(struct holds *ret, const struct model *model, struct source *source, unsigned cpus)
+{
+	*ret = (struct holds){ 0 };
+	if (!model->gil_events)
+		return;
+	hogs_find(&ret->hogs, model, source->frames, HOGS_INTERVAL_NS);
+	hogs_find_native(&ret->hogs, source);
+	whatif_find(&ret->hogs, model, source->frames, cpus, HOGS_INTERVAL_NS);
+	patterns_find(&ret->patterns, model, &ret->hogs, source->frames, HOGS_INTERVAL_NS);
+}
+
+void holds_done(struct holds *holds)
+{
+	hogs_done(&holds->hogs);
+	patterns_done(&holds->patterns);
+}
 
 struct analysis *analysis_new(const struct recording *recording)
 {

@@ -53,6 +53,17 @@ struct analysis {
 	bool locks;
 };
 
+/* What a pass alone tells about the holds of its GIL: it is found in the thread that read the pass, while
+ * others are being read. Empty if there are no GIL events. */
+struct holds {
+	struct hogs hogs;
+	struct patterns patterns;
+};
+
+/* model: finished; cpus: number of the machine's CPUs. Free with holds_done. */
+void holds_find(struct holds *ret, const struct model *model, struct source *source, unsigned cpus);
+void holds_done(struct holds *holds);
+
 /* The recording is borrowed until analysis_free. */
 struct analysis *analysis_new(const struct recording *recording);
 void analysis_free(struct analysis *analysis);

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/whatif.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/idmap.h"
@@ -148,14 +147,7 @@ static void check_and_rank(struct loaded *loaded, unsigned cpus)
 	bool threaded = thread_start(&thread, check, loaded) == 0;
 	void *broken;
 
-	if (loaded->model->gil_events) {
-		hogs_find(&loaded->hogs, loaded->model, loaded->source->frames, HOGS_INTERVAL_NS);
-		hogs_find_native(&loaded->hogs, loaded->source);
-		whatif_find(&loaded->hogs, loaded->model, loaded->source->frames, cpus,
-		            HOGS_INTERVAL_NS);
-		patterns_find(&loaded->patterns, loaded->model, &loaded->hogs,
-		              loaded->source->frames, HOGS_INTERVAL_NS);
-	}
+	holds_find(&loaded->holds, loaded->model, loaded->source, cpus);
 	if (threaded)
 		pthread_join(thread, &broken);
 	else
@@ -577,7 +569,7 @@ int report_load(struct loaded **ret, const struct session *session, const char *
 		join_python(&loaded[i], session, &session->passes[i]);
 		cost_calls(&loaded[i]);
 		if (loaded[i].slices)
-			hogs_add_collections(&loaded[i].hogs, loaded[i].model,
+			hogs_add_collections(&loaded[i].holds.hogs, loaded[i].model,
 			                     loaded[i].source->frames, loaded[i].slices);
 	}
 	*ret = loaded;
@@ -596,8 +588,7 @@ void report_unload(struct loaded *loaded, size_t count)
 		for (size_t k = 0; k < loaded[i].warnings.n; k++)
 			free(loaded[i].warnings.v[k]);
 		vec_done(&loaded[i].warnings);
-		hogs_done(&loaded[i].hogs);
-		patterns_done(&loaded[i].patterns);
+		holds_done(&loaded[i].holds);
 	}
 	free(loaded);
 }

@@ -24,8 +24,7 @@ struct loaded {
 	struct slices *slices;
 	struct pycode *code;     /* NULL: none */
 	struct samples *samples; /* likewise */
-	struct hogs hogs;
-	struct patterns patterns;
+	struct holds holds;
 	bool all_wakeups, nothing, locks_known;
 	uint32_t only_pid;
 	struct str note;
