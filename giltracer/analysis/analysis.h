@@ -8,7 +8,6 @@
 #include "analysis/functions.h"
 #include "analysis/groups.h"
 #include "analysis/locks.h"
-#include "analysis/recording.h"
 #include "analysis/sampled.h"
 #include "analysis/tasks.h"
 #include "analysis/verdict.h"

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "analysis/facts.h"
 #include "analysis/groups.h"
 #include "analysis/hogs.h"
-#include "analysis/recording.h"
 
 /**
  * A function's name and place. Borrowed from the pass; strings may contain any bytes.

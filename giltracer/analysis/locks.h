@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/recording.h"
+#include "analysis/facts.h"
 #include "base/vec.h"
 
 /**

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "analysis/recording.h"
+#include "analysis/facts.h"
 #include "trace/stacks.h"
 
 /* Python's own limit. Deeper calls are charged to the last frame within it. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/recording.h"
+#include "analysis/facts.h"
 #include "base/vec.h"
 
 /* What a thread was doing. */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "analysis/recording.h"
+#include "analysis/facts.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "trace/aio.h"

@@ -10,7 +10,6 @@
 #include "analysis/facts.h"
 #include "analysis/functions.h"
 #include "analysis/locks.h"
-#include "analysis/recording.h"
 #include "analysis/tasks.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
