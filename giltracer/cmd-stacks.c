@@ -32,7 +32,7 @@ static const char *state_name(char state)
 	return "state unknown";
 }
 
-static const char *gil_name(enum gil_state gil)
+static const char *gil_name(enum gil_relation gil)
 {
 	return gil == GIL_HOLDS ? "holds" : gil == GIL_WAITS ? "waits" : NULL;
 }

@@ -22,7 +22,7 @@
 
 /* A process that is sampled, or that was found not to run Python. failures: since the last sample of
  * it that succeeded */
-struct sampled {
+struct sampled_process {
 	pid_t pid;
 	struct target *target; /* NULL: not opened yet, or closed */
 	struct snapshots *snapshots;
@@ -32,7 +32,7 @@ struct sampled {
 struct sampler {
 	struct sampler_plan plan;
 	struct sample_file *file;
-	VEC(struct sampled) processes;
+	VEC(struct sampled_process) processes;
 	struct sampler_totals totals;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -53,7 +53,7 @@ static uint64_t cpu_ns(void)
 
 /* ---- processes */
 
-static struct sampled *find_process(struct sampler *s, pid_t pid)
+static struct sampled_process *find_process(struct sampler *s, pid_t pid)
 {
 	for (size_t i = 0; i < s->processes.n; i++)
 		if (s->processes.v[i].pid == pid)
@@ -61,7 +61,7 @@ static struct sampled *find_process(struct sampler *s, pid_t pid)
 	return NULL;
 }
 
-static int open_process(struct sampled *process, struct error *err)
+static int open_process(struct sampled_process *process, struct error *err)
 {
 	if (target_open(&process->target, process->pid, err) < 0)
 		return -1;
@@ -69,13 +69,13 @@ static int open_process(struct sampled *process, struct error *err)
 	return 0;
 }
 
-static void close_process(struct sampled *process)
+static void close_process(struct sampled_process *process)
 {
 	snapshots_free(take(process->snapshots));
 	target_close(take(process->target));
 }
 
-static void open_again(struct sampled *process)
+static void open_again(struct sampled_process *process)
 {
 	struct error ignored;
 
@@ -88,11 +88,11 @@ static void open_again(struct sampled *process)
 
 static void look_at_child(struct sampler *s, pid_t pid)
 {
-	struct sampled *process = find_process(s, pid);
+	struct sampled_process *process = find_process(s, pid);
 
 	if (!process) {
 		process = vec_push(&s->processes);
-		*process = (struct sampled){ .pid = pid };
+		*process = (struct sampled_process){ .pid = pid };
 	}
 	open_again(process);
 }
@@ -116,7 +116,7 @@ static void look_for_processes(struct sampler *s, uint64_t now)
 /* ---- a sample */
 
 /* The process has ended; or its threads change too fast, or it executes another program. */
-static void add_failure(struct sampler *s, struct sampled *process, bool ended)
+static void add_failure(struct sampler *s, struct sampled_process *process, bool ended)
 {
 	if (ended)
 		process->attempts = ATTEMPTS_MAX;
@@ -126,7 +126,7 @@ static void add_failure(struct sampler *s, struct sampled *process, bool ended)
 		close_process(process);
 }
 
-static void add_process(struct sampler *s, struct sampled *process)
+static void add_process(struct sampler *s, struct sampled_process *process)
 {
 	struct snapshot snapshot;
 	struct error err;
@@ -248,9 +248,9 @@ static int open_parts(struct sampler *s, struct error *err)
 		.start_ns = clock_now_ns(),
 		.max_bytes = s->plan.max_bytes,
 	};
-	struct sampled *process = vec_push(&s->processes);
+	struct sampled_process *process = vec_push(&s->processes);
 
-	*process = (struct sampled){ .pid = s->plan.pid };
+	*process = (struct sampled_process){ .pid = s->plan.pid };
 	if (open_process(process, err) < 0)
 		return -1;
 	return sample_file_open(&s->file, &file, err);

@@ -103,8 +103,8 @@ static bool sleeps_for_gil(const struct snapshots *s, uint64_t gil, const struct
 	       task->futex - gil < memory_at(s, MEMORY_GIL_SIZE);
 }
 
-static enum gil_state gil_state_of(const struct snapshots *s, const struct known_thread *known,
-                                   const struct task *task)
+static enum gil_relation relation_of(const struct snapshots *s, const struct known_thread *known,
+                                     const struct task *task)
 {
 	const struct known_interpreter *k = &s->interpreters.v[known->interpreter];
 
@@ -119,7 +119,7 @@ static enum gil_state gil_state_of(const struct snapshots *s, const struct known
 static int rank_of(const struct snapshots *s, const struct known_thread *known,
                    const struct task *task)
 {
-	enum gil_state gil = gil_state_of(s, known, task);
+	enum gil_relation gil = relation_of(s, known, task);
 
 	return gil == GIL_HOLDS ? 3 : gil == GIL_WAITS ? 2 : known->stack.frames.n > 0;
 }
@@ -189,7 +189,7 @@ static void add_thread(struct snapshots *s, struct snapshot *snapshot, size_t i)
 	*thread = (struct snapshot_thread){
 		.gil_address = gil,
 		.gil_of = owner_of(s, gil),
-		.gil = gil_state_of(s, known, task),
+		.gil = relation_of(s, known, task),
 		.torn = known->torn,
 		.state = '?',
 	};
@@ -208,7 +208,7 @@ static void add_thread(struct snapshots *s, struct snapshot *snapshot, size_t i)
 static bool is_idle(const struct snapshots *s, const struct known_thread *known)
 {
 	return !known->run_tid && !known->stack.frames.n &&
-	       gil_state_of(s, known, NULL) != GIL_HOLDS;
+	       relation_of(s, known, NULL) != GIL_HOLDS;
 }
 
 /* Chain the states that the same thread runs. */

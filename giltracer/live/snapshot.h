@@ -19,7 +19,7 @@ struct snapshot_frame {
 	uint32_t line;
 };
 
-enum gil_state {
+enum gil_relation {
 	GIL_NONE, /* neither holds it nor sleeps for it */
 	GIL_HOLDS,
 	GIL_WAITS,     /* asleep on the GIL's own lock or condition variable */
@@ -46,7 +46,7 @@ struct snapshot_thread {
 	bool named;
 	char state;
 	enum sample_activity activity;
-	enum gil_state gil;
+	enum gil_relation gil;
 	uint64_t gil_address;
 	uint32_t gil_of;
 	bool torn;

@@ -216,9 +216,9 @@ static bool asleep_begin(struct asleep *asleep, pid_t pid)
 
 /* A thread that is not in the snapshot has no thread state, so it is without the GIL, unless one in it
  * has no known number. */
-static enum gil_state gil_of(const struct snapshot *snapshot, uint32_t tid)
+static enum gil_relation gil_of(const struct snapshot *snapshot, uint32_t tid)
 {
-	enum gil_state gil = snapshot->gil_known ? GIL_NONE : GIL_NOT_KNOWN;
+	enum gil_relation gil = snapshot->gil_known ? GIL_NONE : GIL_NOT_KNOWN;
 
 	for (size_t i = 0; i < snapshot->threads.n; i++) {
 		const struct snapshot_thread *t = &snapshot->threads.v[i];
@@ -242,7 +242,7 @@ static void asleep_look(struct asleep *asleep, pid_t pid, const struct snapshot 
 
 		/* Whether a thread that is stopped waited for the GIL before is not visible. */
 		if (t.slept.pid == (uint32_t)pid && t.slept.state != 'T') {
-			enum gil_state gil = gil_of(snapshot, t.slept.tid);
+			enum gil_relation gil = gil_of(snapshot, t.slept.tid);
 
 			if (gil == GIL_HOLDS || gil == GIL_WAITS)
 				continue;

@@ -18,7 +18,7 @@ static struct live_code outer = { .name = (char[]){ "outer" }, .file = (char[]){
 static struct live_code inner = { .name = (char[]){ "inner" }, .file = (char[]){ "b.py" } };
 
 /* outer calls inner in line. */
-static struct snapshot_thread thread_in(uint32_t tid, enum gil_state gil, uint32_t line)
+static struct snapshot_thread thread_in(uint32_t tid, enum gil_relation gil, uint32_t line)
 {
 	struct snapshot_thread t = { .tid = tid, .gil = gil, .activity = SAMPLE_LOCK };
 
@@ -29,7 +29,7 @@ static struct snapshot_thread thread_in(uint32_t tid, enum gil_state gil, uint32
 	return t;
 }
 
-static void add(struct sample_file *f, uint32_t tid, enum gil_state gil, uint32_t line)
+static void add(struct sample_file *f, uint32_t tid, enum gil_relation gil, uint32_t line)
 {
 	struct snapshot_thread t = thread_in(tid, gil, line);
 
@@ -38,7 +38,7 @@ static void add(struct sample_file *f, uint32_t tid, enum gil_state gil, uint32_
 }
 
 /* In interpreter 2, which has a GIL of its own. */
-static void add_inner(struct sample_file *f, uint32_t tid, enum gil_state gil)
+static void add_inner(struct sample_file *f, uint32_t tid, enum gil_relation gil)
 {
 	struct snapshot_thread t = thread_in(tid, gil, 0);
 
