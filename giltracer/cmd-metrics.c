@@ -88,7 +88,7 @@ static int counting_prepare(struct counting *ret, const struct record_options *o
 	failed = job_find_program(ret->job, argv, err);
 	if (failed < 0)
 		return failed;
-	return preloading_check(&ret->job->events.preloading, ret->job->program.python, err);
+	return preloading_check_gil(&ret->job->events.preloading, ret->job->program.python, err);
 }
 
 /* ---- the program */

@@ -32,27 +32,31 @@ struct locks_shares locks_shares(const struct model_thread *t)
 
 /* Waits are grouped by function, not by line. */
 static struct locks_place *place_for(struct locks_places *places, const struct recording_pass *pass,
-                                     unsigned state, uint32_t frame, const char *of)
+                                     unsigned state, uint32_t frame, const struct model_lock *lock)
 {
+	const char *of = lock ? lock->of : NULL, *name = lock ? lock->name : NULL;
 	const struct stacks *frames = functions_frames(pass);
 
 	for (size_t i = 0; i < places->v.n; i++) {
 		struct locks_place *place = &places->v.v[i];
 
-		if (place->state == state && place->of == of &&
+		if (place->state == state && place->of == of && place->name == name &&
 		    hogs_same_function(frames, place->frame, frame))
 			return place;
 	}
-	*vec_push(&places->v) = (struct locks_place){ .state = state, .frame = frame, .of = of };
+	*vec_push(&places->v) =
+		(struct locks_place){ .state = state, .frame = frame, .of = of, .name = name };
 	return &places->v.v[places->v.n - 1];
 }
 
 static void add_span(struct locks_places *places, const struct recording_pass *pass,
                      const struct span *s, uint64_t ns)
 {
-	const char *of = s->state == GIL_LOCK_WAIT ? pass->model->locks.v[s->gil.lock].of : NULL;
+	const struct model_lock *lock = s->state == GIL_LOCK_WAIT
+	                                        ? &pass->model->locks.v[s->gil.lock]
+	                                        : NULL;
 	uint32_t frame = functions_frames(pass) ? s->gil.frame : 0;
-	struct locks_place *place = place_for(places, pass, s->state, frame, of);
+	struct locks_place *place = place_for(places, pass, s->state, frame, lock);
 
 	place->count++;
 	place->ns += ns;

@@ -14,12 +14,13 @@
  * function.
  * @state: GIL_LOCK_WAIT, GIL_STOPPED or GIL_STOPPING
  * @frame: id in the source's frames, 0: not known
- * @of: LOCK_WAIT: the type of the object that the lock belongs to, "" if not known; borrowed
+ * @of: LOCK_WAIT: the type of the object that the lock belongs to, @name: that of a variable that refers to
+ * it, "" if not known; borrowed
  */
 struct locks_place {
 	unsigned state;
 	uint32_t frame;
-	const char *of;
+	const char *of, *name;
 	uint64_t count, ns, longest_ns;
 };
 

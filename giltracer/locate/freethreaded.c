@@ -9,7 +9,6 @@ const char *freethreaded_note(const struct probe_set *set)
 	for (size_t i = 0; i < set->probes.n; i++)
 		if (str_has_prefix(set->probes.v[i].event, "stop_world"))
 			return NULL;
-	return "stop_the_world has no symbol: the report shows which threads were stopped and "
-	       "which thread let them continue, but not how long the world was stopped, nor which "
-	       "import turned the GIL on";
+	return "stop_the_world has no symbol: a stop is shown from when the first thread "
+	       "stopped; the report does not show which import turned the GIL on";
 }

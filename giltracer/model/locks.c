@@ -12,6 +12,9 @@
 
 #include "trace/names.h"
 
+/* The world of an interpreter is stopped by one thread at a time; there are few interpreters. */
+#define STOPS_AT_ONCE 16
+
 static struct span *last(struct model *m, uint32_t thread)
 {
 	return lane_last(&m->threads.v[thread].gil);
@@ -22,13 +25,14 @@ static struct parking *parking_of(struct model *m, uint32_t thread)
 	return &m->priv->threads.v[thread].parking;
 }
 
-/* The lock at an address; if there is none, *ret_key is the key for it. */
+/* The lock at an address, and its key; if there is none, the key for it. */
 static uint32_t find(const struct model *m, uint32_t proc, uint64_t address, uint64_t *ret_key)
 {
 	uint64_t key = address_key(proc, address);
 	uint32_t lock;
 
 	while ((lock = idmap_get(&m->priv->lock_keys, key)) != IDMAP_NONE) {
+		*ret_key = key;
 		if (m->locks.v[lock].address == address && m->priv->locks.v[lock].proc == proc)
 			return lock;
 		key++;
@@ -37,23 +41,33 @@ static uint32_t find(const struct model *m, uint32_t proc, uint64_t address, uin
 	return MODEL_NONE;
 }
 
+/* Whether the lock at this address belongs to another object than that of the event. The name may have
+ * been found later. */
+static bool is_other(const struct lock_tracker *lock, const struct event *ev)
+{
+	return !lock->waiters && lock->of && ev->park.of &&
+	       (lock->of != ev->park.of || (lock->name && lock->name != ev->park.name));
+}
+
 static uint32_t lock_of(struct model *m, uint32_t proc, const struct event *ev)
 {
 	uint64_t key = 0;
 	uint32_t lock = find(m, proc, ev->park.address, &key);
 
-	if (lock == MODEL_NONE) {
+	if (lock == MODEL_NONE || is_other(&m->priv->locks.v[lock], ev)) {
 		lock = (uint32_t)m->locks.n;
 		*vec_push(&m->locks) = (struct model_lock){ .pid = m->priv->procs.v[proc].pid,
 			                                    .address = ev->park.address,
-			                                    .of = "" };
+			                                    .of = "",
+			                                    .name = "" };
 		*vec_push(&m->priv->locks) = (struct lock_tracker){ .proc = proc };
 		idmap_set(&m->priv->lock_keys, key, lock);
 	}
-	/* A later object may have the same address, so the lock is named after the last one. */
 	m->locks.v[lock].world = ev->park.kind == PARK_WORLD;
-	if (ev->park.of)
+	if (ev->park.of) {
 		m->priv->locks.v[lock].of = ev->park.of;
+		m->priv->locks.v[lock].name = ev->park.name;
+	}
 	return lock;
 }
 
@@ -68,12 +82,14 @@ struct span locks_span(struct model *m, uint32_t thread, uint64_t t)
 		span.state = world ? GIL_STOPPED : GIL_LOCK_WAIT;
 		span.gil.lock = parking->lock;
 		/* The thread was stopped before it ran any Python code after the request. */
-		span.gil.frame = world ? parking->frame : 0;
+		span.gil.frame = world ? parking->frame : parking->lock_frame;
 	} else if (parking->stopping) {
 		const struct span *was = lane_last(&m->threads.v[thread].gil);
 
 		span.state = GIL_STOPPING;
-		span.gil.frame = was->state == GIL_STOPPING ? was->gil.frame : 0;
+		span.gil.frame = was->state == GIL_STOPPING    ? was->gil.frame
+		                 : parking->stop != MODEL_NONE ? m->stops.v[parking->stop].frame
+		                                               : 0;
 	}
 	return span;
 }
@@ -123,10 +139,32 @@ static void leave_lock(struct model *m, uint32_t thread)
 	parking->lock = MODEL_NONE;
 }
 
+/* The thread does something else. If it let the others continue before any of them slept, that was not
+ * recorded, but it was soon after they had stopped. */
+static void leave_stop(struct model *m, uint32_t thread)
+{
+	struct parking *parking = parking_of(m, thread);
+	const struct model_stop *stop = parking->stop == MODEL_NONE ? NULL
+	                                                            : &m->stops.v[parking->stop];
+	struct lane *lane = &m->threads.v[thread].gil;
+
+	parking->stop = MODEL_NONE;
+	parking->looks = false;
+	if (!stop || !parking->stopping || !stop->stopped_ns)
+		return;
+	parking->stopping = false;
+	if (lane_last(lane)->state == GIL_STOPPING) {
+		struct span span = gil_span(stop->stopped_ns, GIL_NO, MODEL_NONE, 0);
+
+		lane_overwrite(lane, &span, true);
+	}
+}
+
 void locks_forget(struct model *m, uint32_t thread)
 {
 	struct parking *parking = parking_of(m, thread);
 
+	leave_stop(m, thread);
 	leave_lock(m, thread);
 	parking->requested_off = parking->released_off = parking->stopping = false;
 }
@@ -151,16 +189,96 @@ static void park(struct model *m, uint32_t thread, uint64_t t, const struct even
 	uint32_t lock;
 
 	gil_prove_without(m, thread, t);
+	leave_stop(m, thread);
 	unpark(m, thread);
 	lock = lock_of(m, m->priv->threads.v[thread].proc, ev);
 	m->priv->locks.v[lock].waiters++;
+	m->priv->locks.v[lock].stopped = thread;
 	if (ev->park.kind != PARK_EVENT) {
 		parking_of(m, thread)->lock = lock;
+		if (ev->park.kind != PARK_WORLD)
+			parking_of(m, thread)->lock_frame = ev->park.frame;
+		else if (ev->park.frame)
+			parking_of(m, thread)->frame = ev->park.frame;
 	} else {
 		parking_of(m, thread)->event = lock;
 		parking_of(m, thread)->event_ns = t;
 	}
 	update_span(m, thread, t);
+}
+
+/* The thread that is the last one to stop tells the one that stops the world. */
+static bool is_last_to_stop(struct model *m, uint32_t thread, const struct event *ev)
+{
+	for (size_t i = m->stops.n; i-- > 0 && m->stops.n - i <= STOPS_AT_ONCE;) {
+		struct model_stop *stop = &m->stops.v[i];
+
+		if (stop->address != ev->park.address || stop->stopped_ns || stop->start_ns ||
+		    m->threads.v[stop->by].pid != m->threads.v[thread].pid)
+			continue;
+		stop->last = thread;
+		stop->last_frame = ev->park.frame;
+		return true;
+	}
+	return false;
+}
+
+/* The thread lets others continue. */
+static void start_others(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
+{
+	struct parking *parking = parking_of(m, thread);
+
+	if (parking->stop != MODEL_NONE)
+		return;
+	parking->stop = (uint32_t)m->stops.n;
+	*vec_push(&m->stops) = (struct model_stop){
+		.by = thread,
+		.last = MODEL_NONE,
+		.frame = frame,
+		.request_ns = t,
+		.start_ns = t,
+		.inferred = true,
+	};
+}
+
+/* It is letting others continue until it has let the last one. */
+static void extend_stopping(struct model *m, uint32_t thread, uint64_t t)
+{
+	struct parking *parking = parking_of(m, thread);
+	struct lane *lane = &m->threads.v[thread].gil;
+	struct span *s = lane_last(lane);
+
+	if (lane->spans.n < 2 || s->state != GIL_NO || s[-1].state != GIL_STOPPING ||
+	    s->start_ns < m->stops.v[parking->stop].start_ns)
+		return;
+	if (parking->started_ns == s->start_ns)
+		parking->started_ns = t;
+	s->start_ns = t;
+}
+
+/* It lets one continue. Its request was not later than the other one stopped: it is recorded when the
+ * thread begins to wait for others, for which it needs a CPU, and not if it does not have to wait. */
+static void start_other(struct model *m, uint32_t thread, uint32_t other)
+{
+	struct model_stop *stop = &m->stops.v[parking_of(m, thread)->stop];
+	struct lane *lane = &m->threads.v[thread].gil;
+	struct span *s = lane_last(lane);
+	uint64_t from_ns = last(m, other)->start_ns;
+	struct span span = gil_span(from_ns, GIL_STOPPING, MODEL_NONE, SPAN_INFERRED_START);
+
+	if (last(m, other)->state != GIL_STOPPED || from_ns >= stop->request_ns)
+		return;
+	if (stop->inferred && stop->request_ns == stop->start_ns && s->state == GIL_NO &&
+	    s->start_ns <= from_ns) {
+		span.gil.frame = stop->frame;
+		lane_push(lane, &span, true);
+		span = gil_span(stop->start_ns, GIL_NO, MODEL_NONE, 0);
+		lane_push(lane, &span, true);
+		stop->request_ns = from_ns;
+	} else if (lane->spans.n > 2 && s[-1].start_ns == stop->request_ns &&
+	           s[-2].start_ns <= from_ns && s[-2].state == GIL_NO) {
+		s[-1].start_ns = stop->request_ns = from_ns;
+	}
 }
 
 static void release(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
@@ -169,6 +287,15 @@ static void release(struct model *m, uint32_t thread, uint64_t t, const struct e
 	uint32_t lock = find(m, m->priv->threads.v[thread].proc, ev->park.address, &key);
 	struct lock_tracker *tracker;
 
+	if (ev->park.address && is_last_to_stop(m, thread, ev))
+		return;
+	if (lock != MODEL_NONE && m->locks.v[lock].world) {
+		start_others(m, thread, t, ev->park.frame);
+		start_other(m, thread, m->priv->locks.v[lock].stopped);
+		extend_stopping(m, thread, t);
+	} else if (!parking_of(m, thread)->stopping) {
+		leave_stop(m, thread);
+	}
 	update_span(m, thread, t);
 	if (lock == MODEL_NONE)
 		return;
@@ -178,20 +305,52 @@ static void release(struct model *m, uint32_t thread, uint64_t t, const struct e
 		*vec_push(&tracker->releases) = (struct lock_release){ t, thread, ev->park.frame };
 }
 
-static void stop_world(struct model *m, uint32_t thread, uint64_t t)
+static void stop_world(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
 {
-	parking_of(m, thread)->started_ns = 0;
-	parking_of(m, thread)->stopping = true;
+	struct parking *parking = parking_of(m, thread);
+
+	parking->started_ns = 0;
+	if (parking->stopping && parking->looks) {
+		parking->looks = false;
+		m->stops.v[parking->stop].stopped_ns = 0;
+		return;
+	}
+	leave_stop(m, thread);
+	parking->stopping = true;
+	parking->stop = (uint32_t)m->stops.n;
+	*vec_push(&m->stops) = (struct model_stop){
+		.by = thread,
+		.last = MODEL_NONE,
+		.frame = ev->park.frame,
+		.address = ev->park.address,
+		.request_ns = t,
+		.collects = ev->flags & EVF_COLLECTS,
+	};
 	update_span(m, thread, t);
+}
+
+static void stopped_world(struct model *m, uint32_t thread, uint64_t t, bool looks)
+{
+	struct parking *parking = parking_of(m, thread);
+
+	if (!parking->stopping || parking->stop == MODEL_NONE)
+		return;
+	m->stops.v[parking->stop].stopped_ns = t;
+	parking->looks = looks;
 }
 
 static void start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
 {
 	struct parking *parking = parking_of(m, thread);
 
-	if (last(m, thread)->state == GIL_STOPPING)
+	if (last(m, thread)->state == GIL_STOPPING && frame)
 		last(m, thread)->gil.frame = frame;
-	parking->stopping = false;
+	if (parking->stopping && parking->stop != MODEL_NONE)
+		m->stops.v[parking->stop].start_ns = t;
+	else
+		parking->stop = MODEL_NONE;
+	start_others(m, thread, t, frame);
+	parking->stopping = parking->looks = false;
 	parking->started_ns = t;
 	update_span(m, thread, t);
 }
@@ -293,7 +452,10 @@ static void feed_park(struct model *m, const struct event *ev, uint32_t thread, 
 		release(m, thread, t, ev);
 		break;
 	case EV_STOP_WORLD:
-		stop_world(m, thread, t);
+		stop_world(m, thread, t, ev);
+		break;
+	case EV_STOPPED_WORLD:
+		stopped_world(m, thread, t, ev->flags & EVF_LOOKS);
 		break;
 	case EV_START_WORLD:
 		start_world(m, thread, t, ev->gil.frame);
@@ -451,6 +613,12 @@ static void set_frames(struct lane *lane)
 	}
 }
 
+static void name_lock(struct model *m, const struct names *names, size_t i)
+{
+	m->locks.v[i].of = names_get(names, m->priv->locks.v[i].of);
+	m->locks.v[i].name = names_get(names, m->priv->locks.v[i].name);
+}
+
 void locks_finish(struct model *m)
 {
 	struct blaming b = {
@@ -464,7 +632,7 @@ void locks_finish(struct model *m)
 	if (!m->park_events)
 		return;
 	for (size_t i = 0; names && i < m->locks.n; i++)
-		m->locks.v[i].of = names_get(names, m->priv->locks.v[i].of);
+		name_lock(m, names, i);
 	b.ledger.rows = xcalloc(m->threads.n + 2, sizeof(*b.ledger.rows));
 	for (uint32_t i = 0; i < m->threads.n; i++) {
 		set_frames(&m->threads.v[i].gil);
@@ -483,5 +651,6 @@ void locks_done(struct model *m)
 	vec_done(&m->priv->locks);
 	idmap_done(&m->priv->lock_keys);
 	vec_done(&m->locks);
+	vec_done(&m->stops);
 	vec_done(&m->lock_blame);
 }

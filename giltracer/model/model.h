@@ -258,16 +258,35 @@ struct model_blame {
 /**
  * Something that threads waited for in their sleep: a PyMutex, or (world) the thread state of a
  * thread that was stopped while another one had stopped the world.
- * @of: the type of the object whose lock it is, "" if that is not known; borrowed from the names.
- *      Set by model_finish
+ * @of: the type of the object whose lock it is, @name: that of a variable that refers to it, "" if that is
+ *      not known; borrowed from the names. Set by model_finish. Two objects that were at the same address
+ *      one after the other are two locks
  * @waits: number of waits; @wait_ns: summed over the waiters
  */
 struct model_lock {
 	uint32_t pid;
 	uint64_t address;
 	bool world;
-	const char *of;
+	const char *of, *name;
 	uint64_t waits, wait_ns, longest_ns;
+};
+
+/**
+ * A stop of the world of a free-threaded interpreter.
+ * @by: the thread that requested it; @frame: its Python frame, id in the source's frames, 0: unknown
+ * @collects: for a garbage collection; false: for another reason, or unknown
+ * @request_ns: not later than the first thread that it let continue began to be stopped; inferred: that
+ * time, because the thread did not have to wait for others, so that the request was not recorded
+ * @stopped_ns: when all others had stopped; 0: not seen
+ * @start_ns: when it began to let others continue; 0: not seen, so that no thread slept until then
+ * @last: the thread that stopped last, if another one waited for that: MODEL_NONE: it released its state,
+ * to sleep or to run C code, or is unknown; @last_frame: of that thread when it stopped
+ */
+struct model_stop {
+	uint32_t by, last, frame, last_frame;
+	uint64_t address;
+	uint64_t request_ns, stopped_ns, start_ns;
+	bool collects, inferred;
 };
 
 /*
@@ -371,6 +390,8 @@ struct model {
 	VEC(struct model_blame) blame;
 	VEC(struct model_lock) locks;
 	VEC(struct model_lock_blame) lock_blame;
+	VEC(struct model_stop)
+	stops; /* in the order of their requests or, if those are not known, ends */
 	VEC(struct model_cpu_blame)
 	cpu_blame; /* empty unless it was recorded which thread had each
 	                                        * CPU */

@@ -55,18 +55,21 @@ struct cpu_move {
 /**
  * State of a thread in a free-threaded interpreter; unused if there is a GIL.
  * @lock: index of the lock that it is parked for, or MODEL_NONE
- * @frame: Python frame of its last request for a GIL that is off
+ * @frame: Python frame of its last request for a GIL that is off, or where it was stopped; @lock_frame:
+ * where it waits for the lock
  * @requested_off: its last request was for a GIL that is off, so the return of that take_gil
  *                 acquires nothing
  * @released_off: the same for its last release and drop_gil
- * @stopping: it has stopped the world, or is about to
+ * @stopping: it has stopped the world, or is about to; @stop: index of the last stop that it requested or
+ * ended, MODEL_NONE: it has done something else since it ended
+ * @looks: its last event was an EVF_LOOKS
  * @started_ns: when it began to start the world again; 0: it has done something else since
  */
 struct parking {
 	uint32_t lock, event;
 	uint64_t event_ns;
-	uint32_t frame;
-	bool requested_off, released_off, stopping;
+	uint32_t frame, lock_frame, stop;
+	bool requested_off, released_off, stopping, looks;
 	uint64_t started_ns;
 };
 
@@ -121,11 +124,13 @@ struct lock_release {
 
 /**
  * @waiters: number of threads that are parked for it
- * @of: the type of its object, id in the names, looked up by locks_finish; 0: unknown
+ * @of: the type of its object, @name: that of a variable that refers to it, ids in the names, looked up
+ * by locks_finish; 0: unknown
+ * @stopped: of a thread's state: that thread
  * @releases: releases while there were any waiters
  */
 struct lock_tracker {
-	uint32_t proc, waiters, of;
+	uint32_t proc, waiters, of, name, stopped;
 	VEC(struct lock_release) releases;
 };
 

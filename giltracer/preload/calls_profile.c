@@ -9,6 +9,7 @@
 #include "preload/calls_record.h"
 
 #include "preload/count.h"
+#include "preload/nogil.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -205,5 +206,6 @@ pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*start)(voi
 		names_thread_starts(__builtin_return_address(0));
 	if (UNLIKELY(profiling && !calls.ended))
 		profile_new_thread(__builtin_return_address(0));
-	return stream_create_thread(real, thread, attr, start, arg);
+	return stream_create_thread(real, thread, attr, start, arg,
+	                            nogil_is_python(__builtin_return_address(0)));
 }

@@ -113,9 +113,14 @@ enum preload_lock_event {
 	PRELOAD_LOCK_POSTS, /* the thread releases the lock, in the last frame given, while others wait
 	                     * for it */
 	PRELOAD_LOCK_MISSED, /* the end of a wait; the release that ended it may not be recorded */
+	/* Of a free-threaded interpreter; each wait ends like that for a lock. */
+	PRELOAD_LOCK_STOPPED, /* the thread begins to wait for the one that has stopped the world */
+	PRELOAD_LOCK_STOPS, /* it is stopping the world, and begins to wait for all others to stop */
+	PRELOAD_LOCK_COLLECTS, /* the same for a garbage collection */
+	PRELOAD_LOCK_STARTS, /* the thread begins to start the others again, in the last frame given */
 };
 
-#define PRELOAD_LOCK_BITS 3
+#define PRELOAD_LOCK_BITS 4
 
 /*
  * Python calls: each running thread has a file PID.STAMP.N.calls, with the same header except for
@@ -213,6 +218,8 @@ enum preload_entry_type {
 	PRELOAD_COLLECTED, /* thread number ran a garbage collection of PRELOAD_COLLECTED_NS or more
 	                    * until stamp; value: the stamp at which it began */
 	PRELOAD_UNRECORDED, /* interpreter number of the process: its Python calls are not recorded */
+	PRELOAD_OBJECT, /* the lock at the address number belongs to an object from now on; text: its type,
+	                 * a zero, and the name of a variable that refers to it, or none */
 };
 
 #define PRELOAD_COLLECTED_NS 1000000
@@ -329,6 +336,7 @@ struct preload_offsets {
 	uint32_t major, minor;
 	uint32_t current, current2, previous, code, instruction, instruction_size;
 	uint32_t type, line, name, state, text;
+	uint32_t free_threaded;
 };
 
 #define PRELOAD_NO_OFFSET UINT32_MAX

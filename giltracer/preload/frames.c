@@ -44,6 +44,9 @@
 /* Limits for copies of the beginning of a frame, a code object and a str. */
 #define OBJECT_BYTES 256
 
+/* The number of attempts to write what another thread may be writing. */
+#define LOCK_TRIES 100
+
 /* The number of times that the frames of a running thread are read. */
 #define TRIES 4
 
@@ -65,6 +68,7 @@ static struct {
 	 * before it releases the GIL, whose last holder is then the freed state. */
 	const char *(*tstate)(void);
 	unsigned count;
+	uint32_t head; /* size of the head of an object; its type is the last member */
 	uint32_t first_instruction;
 	size_t frame_size, code_size; /* up to the last member that is used */
 	atomic_uint checked;
@@ -179,6 +183,17 @@ static bool table_make(struct table *t, uint32_t slots)
 	return true;
 }
 
+/* A thread waits a moment for another one, but not for itself, if it has been interrupted. */
+static bool take_lock(void)
+{
+	for (unsigned i = 0; i < LOCK_TRIES; i++) {
+		if (!atomic_flag_test_and_set(&frames.lock))
+			return true;
+		syscall(SYS_sched_yield);
+	}
+	return false;
+}
+
 /* ---- functions seen for the first time */
 
 /* Writes len characters of 1, 2 or 4 bytes as UTF-8, as many as there is room for. */
@@ -241,7 +256,7 @@ static size_t put_str(char *ret, size_t room, const char *str, bool foreign)
 	/* The characters of an ASCII str follow its head; other strings have the members for
 	 * UTF-8 and, until 3.11, wchar_t in between. */
 	skip = state & 0x40 ? 0 : (frames.at.minor < 12 ? 3 : 2) * sizeof(void *);
-	len = (size_t)u64_at(head, 2 * sizeof(void *));
+	len = (size_t)u64_at(head, frames.head);
 	len = len < NAME_MAX_BYTES ? len : NAME_MAX_BYTES;
 	text = view(copied.text, str + frames.at.text + skip, len * kind, foreign);
 	return text ? put_utf8(ret, room, text, len, kind) : 0;
@@ -269,6 +284,17 @@ static bool is_own(const char *name, size_t len, uint32_t line)
 	       (!line && len == sizeof(init) - 1 && !memcmp(name, init, len));
 }
 
+size_t frames_text(char *ret, size_t room, const char *str)
+{
+	size_t len;
+
+	if (!frames.on || !take_lock())
+		return 0;
+	len = put_str(ret, room, str, true);
+	atomic_flag_clear(&frames.lock);
+	return len;
+}
+
 struct described {
 	struct preload_function head;
 	char text[2 * NAME_MAX_BYTES];
@@ -277,15 +303,16 @@ struct described {
 /* A line table and its size. */
 static const char *table_text(const char *table, size_t *ret_size, bool foreign)
 {
-	const char *head = view(copied.head, table, 4 * sizeof(void *), foreign);
+	const size_t text = frames.head + 2 * sizeof(void *);
+	const char *head = view(copied.head, table, text, foreign);
 
 	*ret_size = 0;
 	if (!head || pointer_at(head, frames.at.type) != frames.bytes_type)
 		return NULL;
-	*ret_size = (size_t)u64_at(head, 2 * sizeof(void *));
+	*ret_size = (size_t)u64_at(head, frames.head);
 	if (*ret_size > TABLE_MAX_BYTES)
 		*ret_size = 0;
-	return view(copied.table, table + 4 * sizeof(void *), *ret_size, foreign);
+	return view(copied.table, table + text, *ret_size, foreign);
 }
 
 struct foreign;
@@ -326,7 +353,7 @@ static const char *name_of(const char *code)
 /* The hash of a str, which names have, because they are looked up. */
 static uint64_t hash_of(const char *name)
 {
-	return u64_at(name, 3 * sizeof(void *));
+	return u64_at(name, frames.head + (uint32_t)sizeof(void *));
 }
 
 /* From 3.14 on, the lowest bit marks immortal objects, which only the interpreter's own code
@@ -369,7 +396,7 @@ static uint32_t number_of(const struct step *s, const struct foreign *f)
 
 	if (LIKELY(number))
 		return number;
-	if (table_is_full(&frames.functions) || atomic_flag_test_and_set(&frames.lock))
+	if (table_is_full(&frames.functions) || !take_lock())
 		return 0;
 	number = table_get(&frames.functions, key);
 	if (!number && (number = describe(s, f)))
@@ -390,8 +417,7 @@ static uint32_t list_number(const struct preload_frame *list, unsigned n)
 		key = mix(key, (uint64_t)list[i].function << 32 | (uint32_t)list[i].offset);
 	key = key ? key : 1;
 	number = table_get(&frames.lists, key);
-	if (LIKELY(number) || table_is_full(&frames.lists) ||
-	    atomic_flag_test_and_set(&frames.lock))
+	if (LIKELY(number) || table_is_full(&frames.lists) || !take_lock())
 		return number;
 	number = table_get(&frames.lists, key);
 	if (!number &&
@@ -611,7 +637,8 @@ static bool read_codes(struct step *steps[], unsigned n)
 			return false;
 		*steps[i] = step_of(steps[i]->code, steps[i]->instruction, bytes[i]);
 		to[i] = (struct iovec){ &steps[i]->name_hash, sizeof(uint64_t) };
-		of[i] = (struct iovec){ (void *)(uintptr_t)(steps[i]->name + 3 * sizeof(void *)),
+		of[i] = (struct iovec){ (void *)(uintptr_t)(steps[i]->name + frames.head +
+			                                    sizeof(void *)),
 			                sizeof(uint64_t) };
 	}
 	return copy_all(to, of, n, n * sizeof(uint64_t));
@@ -721,7 +748,7 @@ uint32_t frames_of_holder(const struct gil *g)
 
 /* ---- the interpreter */
 
-static bool read_offsets(unsigned major, unsigned minor)
+static bool read_offsets(unsigned major, unsigned minor, bool free_threaded)
 {
 	long fd = process_open_shared(PRELOAD_OFFSETS, O_RDONLY);
 	bool found = false;
@@ -730,7 +757,8 @@ static bool read_offsets(unsigned major, unsigned minor)
 		return false;
 	while (!found &&
 	       syscall(SYS_read, fd, &frames.at, sizeof(frames.at)) == (long)sizeof(frames.at))
-		found = frames.at.major == major && frames.at.minor == minor;
+		found = frames.at.major == major && frames.at.minor == minor &&
+		        frames.at.free_threaded == free_threaded;
 	syscall(SYS_close, fd);
 	return found;
 }
@@ -749,13 +777,14 @@ static bool find_sizes(void)
 	       at->text <= OBJECT_BYTES;
 }
 
-static bool find_version(const char *(*get_version)(void))
+static bool find_version(const char *(*get_version)(void), bool free_threaded)
 {
 	const char *text = get_version ? get_version() : "";
 	char *end;
 	unsigned long major = strtoul(text, &end, 10);
 
-	return *end == '.' && read_offsets((unsigned)major, (unsigned)strtoul(end + 1, NULL, 10));
+	return *end == '.' &&
+	       read_offsets((unsigned)major, (unsigned)strtoul(end + 1, NULL, 10), free_threaded);
 }
 
 void frames_begin(void *(*symbol)(const char *name))
@@ -769,13 +798,15 @@ void frames_begin(void *(*symbol)(const char *name))
 	frames.str_type = symbol("PyUnicode_Type");
 	frames.bytes_type = symbol("PyBytes_Type");
 	frames.none = symbol("_Py_NoneStruct");
-	if (!find_version(get_version) || !find_sizes() || !frames.code_type || !frames.str_type ||
-	    !frames.bytes_type)
+	if (!find_version(get_version, symbol("_Py_MergeZeroLocalRefcount")) || !find_sizes() ||
+	    !frames.code_type || !frames.str_type || !frames.bytes_type)
 		return;
+	frames.head = frames.at.type + (uint32_t)sizeof(void *);
 	if (frames.at.minor < 9)
 		*(void **)&frames.tstate = symbol("PyGILState_GetThisThreadState");
 	/* PyTypeObject.tp_basicsize: from 3.11 on, the instructions follow the object. */
-	frames.first_instruction = u32_at(frames.code_type, 4 * sizeof(void *));
+	frames.first_instruction = u32_at(frames.code_type,
+	                                  frames.head + 2 * (uint32_t)sizeof(void *));
 	frames.count = process.control->frames < PRELOAD_FRAMES_MAX ? process.control->frames
 	                                                            : PRELOAD_FRAMES_MAX;
 	frames.on = (frames.at.minor >= 9 || frames.tstate) &&

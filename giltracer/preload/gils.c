@@ -7,6 +7,7 @@
 #include "preload/count.h"
 #include "preload/internal.h"
 #include "preload/locks.h"
+#include "preload/nogil.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -156,6 +157,7 @@ void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 
 	frames_begin(python_symbol);
 	locks_begin(python_symbol);
+	nogil_begin(python_symbol);
 	add(mutex, cond, switch_cond);
 	g = gils_search_mutex(mutex);
 	if (!g)
@@ -220,6 +222,7 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 	process_begin();
 	frames_begin(python_symbol);
 	locks_begin(python_symbol);
+	nogil_begin(python_symbol);
 	if (process_use() != PRELOAD_USE_HELD)
 		count_begin();
 	add(me->mutex[0].object, me->cond.object, cond);

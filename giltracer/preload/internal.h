@@ -130,7 +130,8 @@ struct init_call {
  * @slot: in which it is counted, with slot_gil and slot_number; NULL: none
  * @group: of the slot
  * @was_counted: it has had a slot before
- * @has_had_gil: it is one of Python's threads; @released_in: without a GIL, if GILs are not recorded:
+ * @has_had_gil: it is one of Python's threads; @stops: it has stopped the world, or is about to;
+ * @released_in: without a GIL, if GILs are not recorded:
  * its innermost frame, which exists until it takes the GIL again; NULL: unknown
  * @putting_lock: it writes the two records of an event of a lock
  * @recording: process.recording when this was written
@@ -147,7 +148,7 @@ struct self {
 	uint32_t group;
 	struct totals_slot *slot;
 	const struct gil *slot_gil;
-	bool was_counted, putting_lock, has_had_gil;
+	bool was_counted, putting_lock, has_had_gil, stops;
 	const char *released_in;
 	struct init_call mutex[2], cond;
 	uint32_t recording;
@@ -274,6 +275,9 @@ const char *frames_innermost(const struct gil *g);
  * GIL, too. */
 uint32_t frames_from(const char *frame);
 
+/* Writes the characters of a str as UTF-8, and returns their number of bytes; 0: it is none. */
+size_t frames_text(char *ret, size_t room, const char *str);
+
 /* ---- stream.c */
 
 /* A file of records. The part that its thread uses is in struct self.
@@ -293,11 +297,12 @@ struct stream {
 /* Make room for another record, or open a stream first; false: impossible, which is counted. */
 bool stream_extend(struct self *me, uint64_t stamp);
 
-/* Creates a thread by libc's pthread_create, here given, so that the thread knows its creator. */
+/* Creates a thread by libc's pthread_create, here given, so that the thread knows its creator. python: it is
+ * one of a free-threaded CPython, and is recorded from its beginning on. */
 int stream_create_thread(int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
                                        void *),
                          pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-                         void *argument);
+                         void *argument, bool python);
 void stream_thread_ended(void *me);
 void stream_in_child(void);
 

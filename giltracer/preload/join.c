@@ -11,6 +11,7 @@
 #include "preload/calls_python.h"
 #include "preload/count.h"
 #include "preload/internal.h"
+#include "preload/nogil.h"
 
 #include <dlfcn.h>
 #include <elf.h>
@@ -302,6 +303,7 @@ static const char *begin(const char *dir)
 		return "its folder could not be opened";
 	}
 	frames_again();
+	nogil_again();
 	ns = clock_ns();
 	why = find_gil();
 	process.joined = !why;

@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "preload/internal.h"
+#include "preload/nogil.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -53,6 +54,9 @@ static inline void need_real(void)
 
 #define WAITS_BUCKETS 512 /* a power of two */
 #define WAITS_PLACES  7
+
+/* A mark of a lock that is the state of a stopped thread. */
+#define IS_WORLD (UINT64_C(1) << 63)
 
 /* @waiting: number of waits that have a place; @sem: the semaphore, and the number of threads that wait
  * for it; @lock: of a parked thread, 0: the semaphore is the lock */
@@ -252,8 +256,10 @@ static void put(struct self *me, enum preload_lock_event event, uint64_t lock, u
 }
 
 /* Threads that never had a GIL are not the program's Python threads. */
-static inline bool is_recorded(const struct self *me)
+static inline bool is_recorded(struct self *me)
 {
+	if (UNLIKELY(nogil_on) && !me->has_had_gil)
+		me->has_had_gil = nogil_frame() != NULL;
 	return process.on && me->has_had_gil;
 }
 
@@ -280,32 +286,65 @@ static enum preload_lock_event examine(struct wait *w, const sem_t *sem)
 {
 	if (has_lot && is_on_stack(sem)) {
 		void *const *words = words_before(sem);
+		enum preload_lock_event event;
 
 		w->lock = (uint64_t)(uintptr_t)words[1];
-		return w->lock && is_mutex(words) ? PRELOAD_LOCK_PARKS : PRELOAD_LOCK_IDLES;
+		if (w->lock && is_mutex(words))
+			return PRELOAD_LOCK_PARKS;
+		event = nogil_on && w->lock ? nogil_event(w->lock) : 0;
+		return event ? event : PRELOAD_LOCK_IDLES;
 	}
 	w->lock = (uint64_t)(uintptr_t)sem;
 	return *taken_entry(sem) == taken_by(sem, w->me) ? PRELOAD_LOCK_IDLES : PRELOAD_LOCK_WAITS;
 }
 
-static __attribute__((noinline)) void begin_wait(struct wait *w, sem_t *sem)
+/* Whether the semaphore was taken without waiting. */
+static inline bool was_free(sem_t *sem)
+{
+	int saved = errno;
+
+	need_real();
+	if (real.trywait(sem) == 0) {
+		note_taken(sem);
+		return true;
+	}
+	errno = saved;
+	return false;
+}
+
+/* Returns true if the wait is over. */
+static __attribute__((noinline)) bool begin_wait(struct wait *w, sem_t *sem)
 {
 	enum preload_lock_event event;
+	uint64_t stamp;
 
 	w->me = join_self();
 	w->bucket = NULL;
 	if (UNLIKELY(trial != NULL))
 		try_lot(trial, sem);
 	if (!is_recorded(w->me))
-		return;
+		return false;
 	event = examine(w, sem);
 	if (!w->lock)
-		return;
-	if (UNLIKELY(!process_of_gil()))
+		return false;
+	if (nogil_on)
+		stream_put_frame(w->me, frames_from(nogil_frame()));
+	else if (UNLIKELY(!process_of_gil()))
 		stream_put_frame(w->me, frames_from(w->me->released_in));
 	w->bucket = waits_of(sem);
-	w->place = publish(w->bucket, sem, w->lock);
-	put(w->me, event, w->lock, clock_stamp());
+	w->place = publish(w->bucket, sem,
+	                   event == PRELOAD_LOCK_STOPPED ? w->lock | IS_WORLD : w->lock);
+	/* A post that came before this place was published has not been recorded. */
+	if (was_free(sem)) {
+		retract(w->bucket, w->place);
+		return true;
+	}
+	stamp = clock_stamp();
+	put(w->me, event, w->lock, stamp);
+	if (event == PRELOAD_LOCK_PARKS && nogil_on)
+		nogil_describe(w->lock, stamp);
+	w->me->stops = event == PRELOAD_LOCK_STOPS || event == PRELOAD_LOCK_COLLECTS;
+	return false;
 }
 
 static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t *sem, int ret)
@@ -323,27 +362,12 @@ static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t 
 	return ret;
 }
 
-/* Whether the semaphore was taken without waiting. */
-static inline bool was_free(sem_t *sem)
-{
-	int saved = errno;
-
-	need_real();
-	if (real.trywait(sem) == 0) {
-		note_taken(sem);
-		return true;
-	}
-	errno = saved;
-	return false;
-}
-
 EXPORT int sem_wait(sem_t *sem)
 {
 	struct wait w;
 
-	if (was_free(sem))
+	if (was_free(sem) || begin_wait(&w, sem))
 		return 0;
-	begin_wait(&w, sem);
 	return end_wait(&w, sem, real.wait(sem));
 }
 
@@ -351,9 +375,8 @@ EXPORT int sem_timedwait(sem_t *sem, const struct timespec *until)
 {
 	struct wait w;
 
-	if (was_free(sem))
+	if (was_free(sem) || begin_wait(&w, sem))
 		return 0;
-	begin_wait(&w, sem);
 	return end_wait(&w, sem, real.timedwait(sem, until));
 }
 
@@ -361,9 +384,8 @@ EXPORT int sem_clockwait(sem_t *sem, clockid_t clock, const struct timespec *unt
 {
 	struct wait w;
 
-	if (was_free(sem))
+	if (was_free(sem) || begin_wait(&w, sem))
 		return 0;
-	begin_wait(&w, sem);
 	return end_wait(&w, sem, real.clockwait(sem, clock, until));
 }
 
@@ -389,9 +411,17 @@ static __attribute__((noinline)) void posted(const struct waits *w, const sem_t 
 		return;
 	/* The hold goes on after the lock is released, and may end in another function. */
 	stamp = clock_stamp();
-	g = gils_held(me);
-	stream_put_frame(me, g ? frames_from(frames_innermost(g)) : 0);
-	put(me, PRELOAD_LOCK_POSTS, lock, stamp);
+	if (nogil_on) {
+		stream_put_frame(me, frames_from(nogil_frame()));
+	} else {
+		g = gils_held(me);
+		stream_put_frame(me, g ? frames_from(frames_innermost(g)) : 0);
+	}
+	if (me->stops && lock & IS_WORLD) {
+		put(me, PRELOAD_LOCK_STARTS, 0, stamp);
+		me->stops = false;
+	}
+	put(me, PRELOAD_LOCK_POSTS, lock & ~IS_WORLD, stamp);
 	errno = saved;
 }
 

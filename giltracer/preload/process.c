@@ -3,6 +3,7 @@
 #include "preload/count.h"
 #include "preload/internal.h"
 #include "preload/locks.h"
+#include "preload/nogil.h"
 #include "preload/calls.h"
 
 #include <errno.h>
@@ -427,6 +428,7 @@ static void in_child(void)
 		return;
 	stream_in_child();
 	frames_again();
+	nogil_again();
 	calls_in_child();
 	/* The thread may hold a GIL, and write no record before its release, so its tid is set
 	 * here. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of records: one for each running thread, reused by later threads when it ends. */
 #include "preload/internal.h"
+#include "preload/nogil.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -349,6 +350,7 @@ bool stream_extend(struct self *me, uint64_t stamp)
 struct start {
 	atomic_bool used;
 	pid_t creator;
+	bool python;
 	void *(*function)(void *);
 	void *argument;
 };
@@ -360,9 +362,12 @@ static void *run_started(void *data)
 	struct start *s = data;
 	void *(*function)(void *) = s->function;
 	void *argument = s->argument;
+	bool python = s->python;
 
 	self.creator = s->creator;
 	atomic_store(&s->used, false);
+	if (python)
+		nogil_thread_begins();
 	return function(argument);
 }
 
@@ -380,7 +385,7 @@ static struct start *free_start(void)
 int stream_create_thread(int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
                                        void *),
                          pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
-                         void *argument)
+                         void *argument, bool python)
 {
 	struct start *s = process.on && !process.sealed ? free_start() : NULL;
 	int ret;
@@ -388,6 +393,7 @@ int stream_create_thread(int (*create)(pthread_t *, const pthread_attr_t *, void
 	if (!s)
 		return create(thread, attr, start, argument);
 	s->creator = process_gettid();
+	s->python = python;
 	s->function = start;
 	s->argument = argument;
 	ret = create(thread, attr, run_started, s);

@@ -110,11 +110,6 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
 {
 	CLEANUP(free) char *library = NULL;
 
-	if (python->free_threaded)
-		return error_set(err, ENOTSUP,
-		                 "%s is a free-threaded build: --probes preload records the GIL "
-		                 "only",
-		                 python->command);
 	/* Unless it contains the GIL, the image may be the dynamic linker, which is static. */
 	if (check_image(python->image, !strcmp(python->image, python->library), err) < 0 ||
 	    check_image(python->library, false, err) < 0 ||
@@ -128,6 +123,17 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
 		                 library);
 	ret->library = take(library);
 	return 0;
+}
+
+int preloading_check_gil(struct preloading *ret, const struct python *python, struct error *err)
+{
+	if (python->free_threaded)
+		return error_set(
+			err, ENOTSUP,
+			"%s is a free-threaded build: the library records only what blocks "
+			"its threads",
+			python->command);
+	return preloading_check(ret, python, err);
 }
 
 /* A program of root may become another user, who writes to the folder with the descriptor that the
@@ -196,6 +202,7 @@ static struct preload_offsets offsets_of(const struct probedef *def)
 		.name = def->frame[FRAME_NAME],
 		.state = def->frame[FRAME_STATE],
 		.text = def->frame[FRAME_TEXT],
+		.free_threaded = def->free_threaded,
 	};
 }
 
@@ -218,7 +225,7 @@ static int write_offsets(const struct preloading *p, struct error *err)
 		struct preload_offsets offsets;
 
 		if (!str_has_suffix(entry->d_name, ".yaml") || probedef_load(&def, file, err) < 0 ||
-		    def->free_threaded || !def->has_frame)
+		    !def->has_frame)
 			continue;
 		offsets = offsets_of(def);
 		fwrite(&offsets, sizeof(offsets), 1, out);

@@ -49,6 +49,9 @@ struct preloading {
 /* Whether the interpreter can be recorded this way; the error says why not. */
 int preloading_check(struct preloading *ret, const struct python *python, struct error *err);
 
+/* The same for what the library does only in builds with a GIL. */
+int preloading_check_gil(struct preloading *ret, const struct python *python, struct error *err);
+
 /**
  * @dir: of the session, absolute; @name: of the folder in it
  * @max_mib: how much may be recorded; 0: as much as there is room for

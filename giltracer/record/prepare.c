@@ -434,7 +434,7 @@ static int choose_python_trace(struct job *job, struct error *err)
 		return 0;
 	if (wanted == PYTHON_TRACE_VIZTRACER)
 		return choose_viztracer(job, err);
-	if (preloading_check(&job->events.calls, job->program.python, err) == 0) {
+	if (preloading_check_gil(&job->events.calls, job->program.python, err) == 0) {
 		job->program.python_trace = PYTHON_TRACE_NATIVE;
 		return 0;
 	}
@@ -477,7 +477,7 @@ static bool may_hand_over(struct job *job)
 	return job->options->probes == PROBES_AUTO && !job->options->pid && job_uses_uprobes(job) &&
 	       !job->program.python->free_threaded &&
 	       (job->events.calls.library ||
-	        preloading_check(&job->events.calls, job->program.python, &ignored) == 0);
+	        preloading_check_gil(&job->events.calls, job->program.python, &ignored) == 0);
 }
 
 /* To be called if no probes were found, for the reason in err. Returns 0 for a build whose

@@ -142,6 +142,7 @@ static void put_locks(struct jsonw *w, const struct model *m)
 		jsonw_u64(w, "pid", lock->pid);
 		jsonw_hex(w, "address", lock->address);
 		jsonw_string(w, "of", *lock->of ? lock->of : NULL);
+		jsonw_string(w, "name", lock->name && *lock->name ? lock->name : NULL);
 		jsonw_u64(w, "waits", lock->waits);
 		jsonw_u64(w, "wait_ns", lock->wait_ns);
 		jsonw_u64(w, "longest_wait_ns", lock->longest_ns);
@@ -187,6 +188,7 @@ static void put_places(struct jsonw *w, const struct analysis *a)
 		jsonw_string(w, "what", state_name(place->state));
 		put_lock_function(w, &f);
 		jsonw_string(w, "of", place->of && *place->of ? place->of : NULL);
+		jsonw_string(w, "name", place->name && *place->name ? place->name : NULL);
 		jsonw_u64(w, "count", place->count);
 		jsonw_u64(w, "total_ns", place->ns);
 		jsonw_u64(w, "longest_ns", place->longest_ns);

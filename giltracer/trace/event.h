@@ -20,11 +20,13 @@ enum event_type {
 	              * It may come later than its time, but before the release */
 
 	/* What blocks in a free-threaded interpreter. */
-	EV_PARK,        /* the thread is about to sleep in _PyParkingLot_Park; .park */
-	EV_PARKED,      /* returns from _PyParkingLot_Park */
-	EV_UNPARK,      /* the thread wakes the threads that are parked at .park.address, if any */
-	EV_STOP_WORLD,  /* the thread asks all others to stop */
-	EV_START_WORLD, /* the thread is about to let them continue; .gil.frame */
+	EV_PARK,       /* the thread is about to sleep in _PyParkingLot_Park; .park */
+	EV_PARKED,     /* returns from _PyParkingLot_Park */
+	EV_UNPARK,     /* the thread wakes the threads that are parked at .park.address, if any */
+	EV_STOP_WORLD, /* the thread asks all others to stop; .park, of which the address is 0 if it is
+	                 * not known how it is told that they have */
+	EV_STOPPED_WORLD, /* all others have stopped */
+	EV_START_WORLD,   /* the thread is about to let them continue; .gil.frame */
 	EV_STARTED_WORLD, /* it has let them continue */
 	EV_GIL_ON,        /* an import turned the GIL on for good; .comm.name is the module's */
 
@@ -66,6 +68,11 @@ enum event_flags {
 	EVF_RECORDED = 1 << 7,  /* PYTHON: it has probes, or our library */
 	EVF_UNWRITTEN = 1 << 8, /* LOST: our library could not write them */
 	EVF_MISSED = 1 << 9,    /* PARKED: the release that ended the wait may not be recorded */
+	EVF_COLLECTS = 1 << 10, /* STOP_WORLD: for a garbage collection */
+	EVF_LOOKS =
+		1
+		<< 11, /* STOPPED_WORLD: the thread stopped waiting, to look for itself: they have,
+	                      * unless another STOP_WORLD follows */
 };
 
 /* Why a thread parks. */
@@ -82,7 +89,7 @@ enum park_kind {
 #define EV_STATE_STOPPED         0x0c /* by a signal, or by a debugger */
 
 /**
- * Plain data, 40 bytes. Strings and stacks are ids into tables of the source (see struct
+ * Plain data, 48 bytes. Strings and stacks are ids into tables of the source (see struct
  * trace_names, struct stacks), so that an event can be copied and compared.
  * @time_ns: CLOCK_MONOTONIC
  * @pid, @tid: of the thread it happens to; 0 if unknown
@@ -111,16 +118,13 @@ struct event {
 		/*
 		 * address: of the lock, or of the thread's state if the world is stopped. kind:
 		 * enum park_kind. of: the type of the object that the lock belongs to, id in struct
-		 * names, 0: unknown. frame: UNPARK: in which Python frame it is released, as for
-		 * gil; 0: unknown
+		 * names, 0: unknown; name: of a variable that refers to the object, likewise. frame: the
+		 * Python frame that waits or, UNPARK, that releases it, as for gil; 0: unknown
 		 */
 		struct {
 			uint64_t address;
-			union {
-				uint32_t kind;
-				uint32_t frame;
-			};
-			uint32_t of;
+			uint32_t kind, frame;
+			uint32_t of, name;
 		} park;
 		struct {
 			uint32_t prev_state; /* bits above */

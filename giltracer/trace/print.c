@@ -22,6 +22,7 @@ const char *event_type_name(unsigned type)
 		[EV_PARKED] = "parked",
 		[EV_UNPARK] = "unpark",
 		[EV_STOP_WORLD] = "stop-world",
+		[EV_STOPPED_WORLD] = "stopped-world",
 		[EV_START_WORLD] = "start-world",
 		[EV_STARTED_WORLD] = "started-world",
 		[EV_GIL_ON] = "gil-on",
@@ -53,6 +54,10 @@ static void print_park(FILE *out, const struct source *source, const struct even
 	if (ev->type == EV_PARK && ev->park.of) {
 		fputs(" of=", out);
 		print_quoted(out, names_get(source->names, ev->park.of), SIZE_MAX);
+	}
+	if (ev->type == EV_PARK && ev->park.name) {
+		fputs(" name=", out);
+		print_quoted(out, names_get(source->names, ev->park.name), SIZE_MAX);
 	}
 }
 
@@ -141,6 +146,10 @@ void print_event(FILE *out, const struct source *source, const struct event *ev)
 		fputs(" unwritten", out);
 	if (ev->flags & EVF_MISSED)
 		fputs(" missed", out);
+	if (ev->flags & EVF_COLLECTS)
+		fputs(" collects", out);
+	if (ev->flags & EVF_LOOKS)
+		fputs(" looks", out);
 	fputc('\n', out);
 }
 

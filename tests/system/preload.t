@@ -220,11 +220,6 @@ like "$(cat err)" 'GIL events by a preloaded library' '  it is said how'
 like "$(cat err)" 'perf is not installed' '  and why'
 exits 125 '--probes uprobes insists' bare "$GILTRACER" --probes uprobes --python "$python" spin.py
 
-if free=$(free_threaded_python); then
-	exits 125 'a free-threaded build' "$GILTRACER" --probes preload --python "$free" spin.py
-	like "$(cat err)" 'is a free-threaded build' '  is refused'
-fi
-
 # Events that the library cannot record are reported once, not silently left out.
 ok 'states without perf' bare "$GILTRACER" -q --probes preload --state-detect --python "$python" \
 	--python-trace none --json states.json -o states.html spin.py

@@ -6,6 +6,7 @@
 #include "preload/count.h"
 #include "preload/internal.h"
 #include "preload/locks.h"
+#include "preload/nogil.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -45,6 +46,10 @@ void calls_in_child(void)
 }
 
 void count_in_child(void)
+{
+}
+
+void nogil_again(void)
 {
 }
 

@@ -318,7 +318,9 @@ static void test_type(void)
 	parks_for(600, 8, NULL);
 	is_str(m->locks.v[0].of, "", "a type is not looked up while the source may add names");
 	finish();
-	is_str(m->locks.v[0].of, "dict", "a lock has the last known type of its object");
+	is_str(m->locks.v[0].of, "list", "a lock has the type of its object");
+	ok(m->locks.n == 2 && !strcmp(m->locks.v[1].of, "dict") && m->locks.v[1].waits == 2,
+	   "another object at its address has another lock");
 }
 
 static void test_lost(void)

@@ -315,6 +315,24 @@ static void add_list(struct from_preload *fp, const struct preload_process *p,
 	list->stack = stack;
 }
 
+static void name_object(struct from_preload *fp, struct preload_object *object)
+{
+	size_t len = strnlen(object->text, object->len);
+	const char *name = object->text + len + 1;
+
+	object->of = names_id(fp->source.names, object->text, len);
+	if (object->len > len + 1 && *name)
+		object->name = names_id(fp->source.names, name,
+		                        strnlen(name, object->len - len - 1));
+}
+
+static void add_objects(struct from_preload *fp)
+{
+	for (size_t i = 0; i < fp->log.processes.n; i++)
+		for (size_t j = 0; j < fp->log.processes.v[i].objects.n; j++)
+			name_object(fp, &fp->log.processes.v[i].objects.v[j]);
+}
+
 static void add_frames(struct from_preload *fp)
 {
 	for (size_t i = 0; i < fp->log.processes.n; i++) {
@@ -385,6 +403,7 @@ static void finish_logs(struct from_preload *fp)
 {
 	preload_log_finish(&fp->log);
 	add_frames(fp);
+	add_objects(fp);
 	if (fp->log.cut_stamp <= fp->log.stop_stamp)
 		fp->source.stats.unfinished += fp->log.cut;
 	if (!fp->log.unwritten_stamp)

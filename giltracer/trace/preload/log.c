@@ -14,6 +14,8 @@
 /* More than any recording has: some work grows with the product of processes and threads. */
 #define PROCESSES_MAX 65536
 
+#define OBJECTS_MAX 65536
+
 /* ---- entries */
 
 static char *copy_text(const struct cursor *text)
@@ -135,6 +137,38 @@ uint32_t preload_log_list(const struct preload_process *p, uint64_t number)
 	return number > UINT32_MAX ? IDMAP_NONE : idmap_get(&p->list_ids, (uint32_t)number);
 }
 
+static void add_object(struct preload_process *p, const struct preload_entry *e,
+                       struct cursor *text)
+{
+	uint32_t before = idmap_get(&p->object_ids, e->number);
+	size_t len = cursor_left(text);
+
+	if (p->objects.n == OBJECTS_MAX)
+		return;
+	idmap_set(&p->object_ids, e->number, (uint32_t)p->objects.n);
+	*vec_push(&p->objects) = (struct preload_object){
+		.stamp = e->stamp,
+		.before = before == IDMAP_NONE ? 0 : before + (size_t)1,
+		.text = (const char *)cursor_bytes(text, len),
+		.len = len,
+	};
+}
+
+/* The first object is described after the first thread has begun to wait for it. */
+const struct preload_object *preload_log_object(const struct preload_process *p, uint64_t address,
+                                                uint64_t stamp)
+{
+	uint32_t at = idmap_get(&p->object_ids, address);
+	const struct preload_object *object;
+
+	if (at == IDMAP_NONE)
+		return NULL;
+	object = &p->objects.v[at];
+	while (object->before && object->stamp > stamp)
+		object = &p->objects.v[object->before - 1];
+	return object;
+}
+
 static void add_of_process(struct preload_process *p, const struct preload_entry *e,
                            struct cursor *text)
 {
@@ -160,6 +194,9 @@ static void add_of_process(struct preload_process *p, const struct preload_entry
 		break;
 	case PRELOAD_TASK_NAME:
 		add_task_name(p, e, text);
+		break;
+	case PRELOAD_OBJECT:
+		add_object(p, e, text);
 		break;
 	default:
 		break;
@@ -328,6 +365,8 @@ void preload_log_done(struct preload_log *log)
 		vec_done(&log->processes.v[i].lists);
 		vec_done(&log->processes.v[i].called);
 		vec_done(&log->processes.v[i].task_names);
+		vec_done(&log->processes.v[i].objects);
+		idmap_done(&log->processes.v[i].object_ids);
 		idmap_done(&log->processes.v[i].code_ids);
 		idmap_done(&log->processes.v[i].list_ids);
 		idmap_done(&log->processes.v[i].called_ids);

@@ -38,6 +38,16 @@ struct preload_list {
 	enum preload_wait wait;
 };
 
+/* PRELOAD_OBJECT. @before: index + 1 of an earlier object whose lock was at the same address, 0: none; @of,
+ * @name: ids in the source's names, set by the reader */
+struct preload_object {
+	uint64_t stamp;
+	size_t before;
+	const char *text;
+	size_t len;
+	uint32_t of, name;
+};
+
 /* A text in a log; not terminated. */
 struct preload_name {
 	const char *text;
@@ -55,6 +65,7 @@ struct preload_name {
  * @exe: the program, "" if unknown; owned
  * @gils: addresses
  * @called: functions of Python calls
+ * @objects: in the order of the log, which is nearly that of time
  * @code_ids, @list_ids, …: index in codes, lists, … by number
  */
 struct preload_process {
@@ -68,6 +79,8 @@ struct preload_process {
 	VEC(struct preload_list) lists;
 	VEC(struct preload_code) called;
 	VEC(struct preload_name) task_names;
+	VEC(struct preload_object) objects;
+	struct idmap object_ids;
 	struct idmap code_ids, list_ids, called_ids, gil_ids, task_name_ids;
 };
 
@@ -136,6 +149,10 @@ uint64_t preload_log_gil(const struct preload_process *p, uint64_t number);
 
 /* The name of the task of that number; NULL: unknown. Borrowed. */
 const struct preload_name *preload_log_task_name(const struct preload_process *p, uint64_t number);
+
+/* The object to which the lock at an address belongs at that time; NULL: unknown. */
+const struct preload_object *preload_log_object(const struct preload_process *p, uint64_t address,
+                                                uint64_t stamp);
 
 /* The index of the function or list of that number, IDMAP_NONE: unknown. */
 uint32_t preload_log_code(const struct preload_process *p, uint64_t number);

@@ -196,14 +196,39 @@ static bool is_for_signal(unsigned event, enum preload_wait wait)
 	       (event == PRELOAD_LOCK_PARKS && wait == PRELOAD_WAIT_NOTICE);
 }
 
+/* The thread waits until all others have stopped, and looks now and then. */
+static unsigned stops_world(struct preload_stream *s, struct event *ret, unsigned event)
+{
+	bool begins = event == PRELOAD_LOCK_STOPS || event == PRELOAD_LOCK_COLLECTS;
+
+	s->stops = begins;
+	ret->type = begins ? EV_STOP_WORLD : EV_STOPPED_WORLD;
+	ret->flags = event == PRELOAD_LOCK_COLLECTS ? EVF_COLLECTS
+	             : event == PRELOAD_LOCK_LEFT   ? EVF_LOOKS
+	                                            : 0;
+	return 1;
+}
+
 static unsigned of_lock(struct preload_stream *s, struct event *ret)
 {
 	const struct preload_list *list = list_of(s);
 	unsigned event = s->lock % (1u << PRELOAD_LOCK_BITS);
+	const struct preload_object *object;
 
 	ret->park.address = s->lock >> PRELOAD_LOCK_BITS;
+	ret->park.frame = list ? list->stack : 0;
 	s->lock = 0;
+	if (event == PRELOAD_LOCK_STOPS || event == PRELOAD_LOCK_COLLECTS || s->stops)
+		return stops_world(s, ret, event);
 	switch (event) {
+	case PRELOAD_LOCK_STOPPED:
+		ret->type = EV_PARK;
+		ret->park.kind = PARK_WORLD;
+		return 1;
+	case PRELOAD_LOCK_STARTS:
+		ret->type = EV_START_WORLD;
+		ret->gil.frame = stack_of_list(s);
+		return 1;
 	case PRELOAD_LOCK_WAITS:
 	case PRELOAD_LOCK_IDLES:
 	case PRELOAD_LOCK_PARKS:
@@ -211,6 +236,9 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		ret->park.kind = is_for_signal(event, list ? list->wait : PRELOAD_WAIT_ANY)
 		                         ? PARK_EVENT
 		                         : PARK_LOCK;
+		object = preload_log_object(s->process, ret->park.address, s->stamp);
+		ret->park.of = object ? object->of : 0;
+		ret->park.name = object ? object->name : 0;
 		return 1;
 	case PRELOAD_LOCK_GOT:
 	case PRELOAD_LOCK_LEFT:
@@ -221,7 +249,6 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		return 1;
 	case PRELOAD_LOCK_POSTS:
 		ret->type = EV_UNPARK;
-		ret->park.frame = stack_of_list(s);
 		return 1;
 	default:
 		s->unknown++;
@@ -251,6 +278,7 @@ static unsigned decode(struct preload_stream *s, struct event *ret)
 		return 1;
 	case PRELOAD_THREAD:
 		s->list = s->asked_stamp = s->delay_ns = 0;
+		s->stops = false;
 		return thread_began(s, ret);
 	case PRELOAD_EXIT:
 		s->alive = false;

@@ -19,7 +19,8 @@
  * @unwritten, @unwritten_stamp: see struct preload_header
  * @dropped_stamp: the same; @cut: earlier records were dropped, and none was decoded yet
  * @unlogged: the log of its process is missing, so the file is not read
- * @alive: the thread has begun and not ended
+ * @alive: the thread has begun and not ended; @stops: its next record is the end of its wait for others
+ * to stop
  * @records: number of records read; @unknown: of unknown types
  */
 struct preload_stream {
@@ -31,7 +32,7 @@ struct preload_stream {
 	uint64_t stamp;
 	unsigned type;
 	uint64_t gil;
-	bool waiting, alive, unlogged, cut;
+	bool waiting, alive, unlogged, cut, stops;
 	uint64_t list, lock, asked_stamp, delay_ns;
 	uint32_t stack;
 	size_t near;

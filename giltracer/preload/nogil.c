@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Free-threaded CPythons. Nothing takes a GIL there, unless it was switched on, so that the library
+ * learns of threads when they are started, and finds a thread's Python frames by its thread state.
+ *
+ * The layout is that which CPython publishes at the beginning of _PyRuntime (struct _Py_DebugOffsets),
+ * for each version that is known here. Other facts have been the same in all versions so far:
+ *
+ *	ob_mutex	the lock of each object, is before the second half of the reference count
+ *	state		of a thread, which the thread parks on while it is stopped
+ *	stop_event	in struct _stoptheworld_state, which the thread that stops the world parks on;
+ *			whether it is one is seen by the other members, among them that thread
+ *
+ * The name of an object is that of a variable in the waiting thread that refers to it.
+ */
+#include "preload/nogil.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+bool nogil_on;
+
+/* Members of struct _Py_DebugOffsets, all of which are uint64_t. */
+enum published {
+	RUNTIME_SIZE,
+	INTERP_SIZE,
+	INTERP_GC,
+	THREAD_INTERP,
+	THREAD_FRAME,
+	FRAME_PREVIOUS,
+	FRAME_CODE,
+	FRAME_LOCALS,
+	CODE_LOCAL_NAMES,
+	OBJECT_TYPE,
+	TYPE_NAME,
+	TUPLE_ITEM,
+	TUPLE_SIZE,
+	DICT_KEYS,
+	GC_COLLECTING,
+	PUBLISHED,
+};
+
+#define COOKIE        "xdebugpy"
+#define VERSION_AT    1 /* PY_VERSION_HEX */
+#define VERSION_MINOR 16
+#define IS_FREE_AT    2
+
+/* The numbers of the members, by minor version. */
+#define FIRST_MINOR 13
+static const uint8_t members[][PUBLISHED] = {
+	{ 3, 6, 10, 22, 23, 29, 30, 32, 41, 45, 47, 51, 52, 57, 72 },
+};
+
+/* A thread's state (an int) is in the first members of its PyThreadState. */
+#define THREAD_STATE_END 256
+
+/* struct _stoptheworld_state, from stop_event. */
+#define STOP_MUTEX     (-4)
+#define STOP_REQUESTED (-3)
+#define STOP_REQUESTER 12
+
+/* f_globals follows f_funcobj, which follows previous. */
+#define FRAME_GLOBALS 16
+
+#define MUTEX_ALIGNMENT 16
+#define MUTEX_IN_OBJECT 10
+
+/**
+ * @at: the published offsets
+ * @tstate: PyGILState_GetThisThreadState(), which works without the GIL and while detached
+ */
+static struct {
+	uint64_t at[PUBLISHED];
+	const char *runtime, *type_type, *dict_type, *cell_type, *code_type;
+	const char *(*tstate)(void);
+} nogil;
+
+/* ---- memory that other threads may change or free */
+
+static bool copy(void *ret, const char *from, size_t size)
+{
+	struct iovec to = { ret, size }, of = { (void *)(uintptr_t)from, size };
+
+	return (uintptr_t)from >= 4096 &&
+	       syscall(SYS_process_vm_readv, process.pid, &to, 1UL, &of, 1UL, 0UL) == (long)size;
+}
+
+static const char *pointer_from(const char *p, uint64_t offset)
+{
+	const char *ret;
+
+	return copy(&ret, p + offset, sizeof(ret)) ? ret : NULL;
+}
+
+static const char *type_of(const char *object)
+{
+	return pointer_from(object, nogil.at[OBJECT_TYPE]);
+}
+
+/* Whether the object is a class: its metaclass is type, or one that was derived from it. */
+static bool is_class(const char *object)
+{
+	const char *meta = type_of(object);
+
+	return meta && (meta == nogil.type_type || type_of(meta) == nogil.type_type);
+}
+
+static const char *code_of(const char *frame)
+{
+	uintptr_t code = (uintptr_t)pointer_from(frame, nogil.at[FRAME_CODE]);
+
+	return (const char *)(code & ~(uintptr_t)3);
+}
+
+static bool is_function(const char *frame)
+{
+	const char *code = code_of(frame);
+
+	return code && type_of(code) == nogil.code_type;
+}
+
+/* ---- threads */
+
+const char *nogil_frame(void)
+{
+	const char *tstate = nogil.tstate();
+
+	return tstate ? *(const char *const *)(const void *)(tstate + nogil.at[THREAD_FRAME])
+	              : NULL;
+}
+
+static bool is_collecting(const char *tstate)
+{
+	const char *interp = pointer_from(tstate, nogil.at[THREAD_INTERP]);
+	int collecting;
+
+	return interp &&
+	       copy(&collecting, interp + nogil.at[INTERP_GC] + nogil.at[GC_COLLECTING],
+	            sizeof(collecting)) &&
+	       collecting;
+}
+
+static bool is_stop_event(const char *address, const char *tstate)
+{
+	return (uintptr_t)address % 8 == 4 &&
+	       __atomic_load_n(address + STOP_REQUESTED, __ATOMIC_RELAXED) == 1 &&
+	       __atomic_load_n(address + STOP_MUTEX, __ATOMIC_RELAXED) & 1 &&
+	       *(const char *const *)(const void *)(address + STOP_REQUESTER) == tstate;
+}
+
+enum preload_lock_event nogil_event(uint64_t address)
+{
+	const char *tstate = nogil.tstate(), *at = (const char *)(uintptr_t)address;
+
+	if (!tstate)
+		return 0;
+	if (address - (uintptr_t)tstate < THREAD_STATE_END)
+		return PRELOAD_LOCK_STOPPED;
+	if (!is_stop_event(at, tstate))
+		return 0;
+	return is_collecting(tstate) ? PRELOAD_LOCK_COLLECTS : PRELOAD_LOCK_STOPS;
+}
+
+bool nogil_is_python(const char *caller)
+{
+	Dl_info theirs, pythons;
+
+	return nogil_on && dladdr(caller, &theirs) && dladdr(nogil.runtime, &pythons) &&
+	       theirs.dli_fbase == pythons.dli_fbase;
+}
+
+void nogil_thread_begins(void)
+{
+	struct self *me = join_self();
+
+	me->has_had_gil = true;
+	if (process.on && me->at >= me->end)
+		stream_extend(me, 0);
+}
+
+/* ---- what a lock belongs to */
+
+#define TEXT_MAX      128
+#define VARIABLES_MAX 256
+#define FRAMES_MAX    6
+#define ENTRIES_MAX   65536
+#define ENTRIES_READ  64
+
+/* @name: of a variable that refers to the object; @where: the place of the reference, if that exists as
+ * long as the variable */
+struct description {
+	const char *object, *type;
+	const char *where;
+	char type_name[TEXT_MAX], name[TEXT_MAX];
+	size_t name_len;
+};
+
+/* The number of the reference to the object among n; n: none. The lowest bits are marks. */
+static size_t find_reference(const char *const *items, size_t n, const char *object)
+{
+	size_t i = 0;
+
+	while (i < n && ((uintptr_t)items[i] & ~(uintptr_t)3) != (uintptr_t)object)
+		i++;
+	return i;
+}
+
+/* The same for variables that a function shares with an inner one, which are in cells. */
+static size_t find_in_cells(const char *const *items, size_t n, const char *object)
+{
+	size_t i = 0;
+
+	while (i < n && !(type_of(items[i]) == nogil.cell_type &&
+	                  pointer_from(items[i], nogil.at[OBJECT_TYPE] + sizeof(void *)) == object))
+		i++;
+	return i;
+}
+
+static bool find_local(struct description *d, const char *frame)
+{
+	const char *names = pointer_from(code_of(frame), nogil.at[CODE_LOCAL_NAMES]);
+	const char *locals[VARIABLES_MAX];
+	uint64_t n;
+	size_t i;
+
+	if (!names || !copy(&n, names + nogil.at[TUPLE_SIZE], sizeof(n)) || n > VARIABLES_MAX ||
+	    !copy(locals, frame + nogil.at[FRAME_LOCALS], n * sizeof(*locals)))
+		return false;
+	i = find_reference(locals, n, d->object);
+	if (i == n)
+		i = find_in_cells(locals, n, d->object);
+	if (i == n)
+		return false;
+	d->name_len = frames_text(d->name, TEXT_MAX,
+	                          pointer_from(names, nogil.at[TUPLE_ITEM] + i * sizeof(void *)));
+	return d->name_len != 0;
+}
+
+/* struct _dictkeysobject. Another kind of keys than these has no names. */
+struct keys {
+	uint64_t references;
+	uint8_t log2_size, log2_index_bytes, kind, mutex;
+	uint32_t version;
+	int64_t usable, entries;
+};
+
+#define KEYS_UNICODE 1
+
+struct entry {
+	const char *key, *value;
+};
+
+/* Of the module of the frame's function. */
+static bool find_global(struct description *d, const char *frame)
+{
+	const char *globals = pointer_from(frame, nogil.at[FRAME_PREVIOUS] + FRAME_GLOBALS);
+	const char *at = globals && type_of(globals) == nogil.dict_type
+	                         ? pointer_from(globals, nogil.at[DICT_KEYS])
+	                         : NULL;
+	struct entry entries[ENTRIES_READ];
+	struct keys keys;
+
+	if (!at || !copy(&keys, at, sizeof(keys)) || keys.kind != KEYS_UNICODE ||
+	    keys.log2_index_bytes > 24 || keys.entries > ENTRIES_MAX)
+		return false;
+	at += sizeof(keys) + ((size_t)1 << keys.log2_index_bytes);
+	for (int64_t i = 0; i < keys.entries; i++) {
+		int64_t n = keys.entries - i < ENTRIES_READ ? keys.entries - i : ENTRIES_READ;
+		const struct entry *e = &entries[i % ENTRIES_READ];
+
+		if (i % ENTRIES_READ == 0 &&
+		    !copy(entries, at + (size_t)i * sizeof(*entries), (size_t)n * sizeof(*entries)))
+			return false;
+		if (e->value != d->object)
+			continue;
+		d->name_len = frames_text(d->name, TEXT_MAX, e->key);
+		d->where = at + (size_t)i * sizeof(*entries) + offsetof(struct entry, value);
+		return d->name_len != 0;
+	}
+	return false;
+}
+
+static void find_name(struct description *d)
+{
+	const char *frame = nogil_frame();
+
+	d->name_len = 0;
+	d->where = NULL;
+	for (unsigned i = 0; frame && i < FRAMES_MAX; i++) {
+		if (is_function(frame) && (find_local(d, frame) || find_global(d, frame)))
+			return;
+		frame = pointer_from(frame, nogil.at[FRAME_PREVIOUS]);
+	}
+}
+
+/* The object's own lock, or the lock that an object of these types is. False: it is none of them. */
+static bool find_object(struct description *d, uint64_t lock)
+{
+	uint64_t in = lock % MUTEX_ALIGNMENT, head = nogil.at[OBJECT_TYPE] + sizeof(void *);
+
+	if (in != 0 && in != MUTEX_IN_OBJECT)
+		return false;
+	d->object = (const char *)(uintptr_t)(lock - (in ? in : head));
+	d->type = type_of(d->object);
+	if (!d->type || !is_class(d->type))
+		return false;
+	memset(d->type_name, 0, TEXT_MAX);
+	for (const char *from = pointer_from(d->type, nogil.at[TYPE_NAME]), *p = from;
+	     p && p < from + TEXT_MAX - 1 && copy(&d->type_name[p - from], p, 1) &&
+	     d->type_name[p - from];
+	     p++)
+		continue;
+	return in ? *d->type_name
+	          : !strcmp(d->type_name, "_thread.lock") || !strcmp(d->type_name, "_thread.RLock");
+}
+
+/* ---- locks that have been described */
+
+#define DESCRIBED 4096 /* a power of two */
+
+/**
+ * @lock: 0: none
+ * @type: of the object; @where: see struct description; @named: it has a name
+ */
+static struct described {
+	uint64_t lock;
+	const char *type, *where;
+	uint64_t next_stamp;
+	bool named;
+} described[DESCRIBED];
+
+static atomic_flag describing = ATOMIC_FLAG_INIT;
+
+/* Ticks between two looks at one lock: some tenths of a second. */
+#define LOOK_EVERY 500000000
+
+static struct described *entry_of(uint64_t lock)
+{
+	return &described[(uint32_t)(lock * UINT64_C(0x9e3779b97f4a7c15) >> 32) % DESCRIBED];
+}
+
+/* Whether the entry is of the object that is now at the address. If it is not known to be, but has the
+ * type, it is taken for the same one, unless it is not what the variable refers to. */
+static bool is_same(const struct described *e, const struct description *d, uint64_t lock)
+{
+	return e->lock == lock && e->type == d->type &&
+	       (!e->where || pointer_from(e->where, 0) == d->object);
+}
+
+static void describe(struct described *e, uint64_t lock, uint64_t stamp)
+{
+	struct description d = { 0 };
+	bool same;
+
+	if (!find_object(&d, lock))
+		return;
+	same = is_same(e, &d, lock);
+	if (!same || !e->named)
+		find_name(&d);
+	if (!same || (!e->named && d.name_len)) {
+		size_t len = strlen(d.type_name) + 1;
+
+		if (!process_log2(&(struct preload_entry){ .type = PRELOAD_OBJECT,
+		                                           .stamp = stamp,
+		                                           .number = lock },
+		                  d.type_name, len, d.name, d.name_len))
+			return;
+		*e = (struct described){ lock, d.type, d.where, 0, d.name_len != 0 };
+	}
+	e->next_stamp = stamp + LOOK_EVERY;
+}
+
+void nogil_describe(uint64_t lock, uint64_t stamp)
+{
+	struct described *e = entry_of(lock);
+	int saved = errno;
+
+	if (e->lock == lock && __atomic_load_n(&e->next_stamp, __ATOMIC_RELAXED) > stamp)
+		return;
+	/* Another thread that waits for it will do the same. */
+	if (atomic_flag_test_and_set(&describing))
+		return;
+	if (e->lock != lock || e->next_stamp <= stamp)
+		describe(e, lock, stamp);
+	atomic_flag_clear(&describing);
+	errno = saved;
+}
+
+void nogil_again(void)
+{
+	memset(described, 0, sizeof(described));
+	atomic_flag_clear(&describing);
+}
+
+/* ---- the interpreter */
+
+void nogil_begin(void *(*symbol)(const char *name))
+{
+	const uint64_t *published = symbol("_PyRuntime");
+	uint64_t minor;
+
+	if (nogil_on || !published || memcmp(published, COOKIE, strlen(COOKIE)) != 0 ||
+	    !published[IS_FREE_AT])
+		return;
+	minor = published[VERSION_AT] >> VERSION_MINOR & 0xff;
+	if (minor < FIRST_MINOR || minor >= FIRST_MINOR + sizeof(members) / sizeof(*members))
+		return;
+	for (unsigned i = 0; i < PUBLISHED; i++)
+		nogil.at[i] = published[members[minor - FIRST_MINOR][i]];
+	nogil.runtime = (const char *)published;
+	nogil.type_type = symbol("PyType_Type");
+	nogil.dict_type = symbol("PyDict_Type");
+	nogil.cell_type = symbol("PyCell_Type");
+	nogil.code_type = symbol("PyCode_Type");
+	*(void **)&nogil.tstate = symbol("PyGILState_GetThisThreadState");
+	nogil_on = nogil.tstate != NULL;
+	if (nogil_on)
+		nogil_thread_begins();
+}
