@@ -2,7 +2,7 @@
 /*
  * Switches the recording of Python calls on and off. share/python/program.py imports the library
  * as a module. The import fails with an ImportError whose arguments are start, stop, cost, watch,
- * turn and collected, so that no module of ours is left in the program.
+ * turn, collected and unseen, so that no module of ours is left in the program.
  */
 #include "preload/calls_greenlet.h"
 #include "preload/calls_interpreters.h"
@@ -240,6 +240,52 @@ static PyObject *turn(PyObject *module, PyObject *nothing)
 	return python.none;
 }
 
+/* ---- the frames of program.py */
+
+#define FRAME_OF_OBJECT 24 /* PyFrameObject.f_frame, from 3.11 on */
+
+/* The frame of a frame object, as the interpreter links them. */
+static const char *frame_of(const PyObject *object)
+{
+	return python.minor < 11 ? (const char *)object
+	                         : *(const char *const *)(const void *)((const char *)object +
+	                                                                FRAME_OF_OBJECT);
+}
+
+/* Where the thread's state has its current frame. at: CURRENT and CURRENT2, or -1, as in
+ * probes/README.md */
+static const char **current_frame(const long at[2])
+{
+	char *current = (char *)python_thread() + at[0];
+
+	if (at[1] >= 0)
+		current = *(char **)(void *)current + at[1];
+	return (const char **)(void *)current;
+}
+
+/* Calls FUNCTION(*ARGS) as if by a frame further out, or, if FRAME is None, as if by the interpreter: the
+ * program sees none of our frames in between. The interpreter links new frames to the current one, and uses
+ * it for nothing else. Arguments: CURRENT, CURRENT2, FRAME, FUNCTION, ARGS */
+static PyObject *unseen(PyObject *module, PyObject *args)
+{
+	PyObject *item[5], *own, *result;
+	long at[2];
+
+	(void)module;
+	for (int i = 0; i < 5; i++)
+		if (!(item[i] = python.PyTuple_GetItem(args, i)))
+			return NULL;
+	at[0] = python.PyLong_AsLong(item[0]);
+	at[1] = python.PyLong_AsLong(item[1]);
+	own = python.PyEval_GetFrame();
+	if (!own || *current_frame(at) != frame_of(own))
+		return python.PyObject_CallObject(item[3], item[4]);
+	*current_frame(at) = item[2] == python.none ? NULL : frame_of(item[2]);
+	result = python.PyObject_CallObject(item[3], item[4]);
+	*current_frame(at) = frame_of(own);
+	return result;
+}
+
 void calls_in_child(void)
 {
 	calls_lock_in_child();
@@ -259,17 +305,19 @@ PyObject *PyInit_giltracer_calls(void)
 		                           { "cost", cost, METH_O, NULL },
 		                           { "watch", watch, METH_NOARGS, NULL },
 		                           { "turn", turn, METH_NOARGS, NULL },
-		                           { "collected", collected, METH_VARARGS, NULL } };
+		                           { "collected", collected, METH_VARARGS, NULL },
+		                           { "unseen", unseen, METH_VARARGS, NULL } };
 	PyObject *all;
 
 	if (!python_find())
 		return NULL;
-	all = python.PyTuple_Pack((Py_ssize_t)6, python.PyCFunction_NewEx(&methods[0], NULL, NULL),
+	all = python.PyTuple_Pack((Py_ssize_t)7, python.PyCFunction_NewEx(&methods[0], NULL, NULL),
 	                          python.PyCFunction_NewEx(&methods[1], NULL, NULL),
 	                          python.PyCFunction_NewEx(&methods[2], NULL, NULL),
 	                          python.PyCFunction_NewEx(&methods[3], NULL, NULL),
 	                          python.PyCFunction_NewEx(&methods[4], NULL, NULL),
-	                          python.PyCFunction_NewEx(&methods[5], NULL, NULL));
+	                          python.PyCFunction_NewEx(&methods[5], NULL, NULL),
+	                          python.PyCFunction_NewEx(&methods[6], NULL, NULL));
 	if (!all)
 		return NULL;
 	python.PyErr_SetObject(*python.import_error, all);

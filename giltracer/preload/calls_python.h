@@ -66,7 +66,7 @@ typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
 	X(false, int64_t, PyInterpreterState_GetID, (void *))                                    \
 	X(false, int, PySys_AddAuditHook, (int (*)(const char *, PyObject *, void *), void *))   \
 	X(true, void, PyEval_SetProfile, (profile_function *, PyObject *))                       \
-	X(false, PyObject *, PyEval_GetFrame, (void))                                            \
+	X(true, PyObject *, PyEval_GetFrame, (void))                                             \
 	X(false, void *, PyInterpreterState_Get, (void))                                         \
 	X(false, void *, _PyInterpreterState_Get, (void))                                        \
 	X(false, PyObject *, _PyEval_EvalFrameDefault, (PyObject *, int))                        \

@@ -470,6 +470,7 @@ static const char **program_argv(const struct execution_plan *plan, const char *
 		entries,
 		plan->codes ? plan->codes : "-",
 		plan->children,
+		plan->stack ? plan->stack : "-",
 		plan->target,
 	};
 

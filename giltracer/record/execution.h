@@ -115,10 +115,10 @@ static inline void cleanup_sampling_done(struct sampling *sampling)
  * @kind, @target: what to run, see share/python/program.py
  * @args: its arguments, NULL-terminated
  * @entry, @imports: see share/python/program.py
- * @python_trace: file for VizTracer's trace; "=" and the path of the library if that records calls;
- * NULL for none
+ * @python_trace: file for VizTracer's trace; "=" if the library records calls; NULL for none
  * @python_trace_entries: how many entries VizTracer keeps
  * @codes: file for the program's code objects (trace/pycode.h); NULL for none
+ * @stack: how the library hides our frames from the program, as in program.py; NULL: it cannot
  * @children: file for the thread names of forked children; removed afterwards
  * @probes: what @perf records, and what the program must contain; NULL for none
  * @preloading: the library that records the program; NULL for none
@@ -144,7 +144,7 @@ struct execution_plan {
 	const char *python_trace;
 	unsigned python_trace_entries;
 	const char *codes;
-	const char *children;
+	const char *children, *stack;
 	const struct probe_set *probes;
 	const struct preloading *preloading;
 	int in, out, err;

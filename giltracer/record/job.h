@@ -20,6 +20,7 @@
  * @argv: its arguments
  * @entry: where tracing starts, in the form that share/python/program.py reads
  * @bootstrap: path of the script that the interpreter runs instead of the target
+ * @stack: as in struct execution_plan
  * @python_options: of the shebang, NULL-terminated
  * @python_trace: what records Python calls, not PYTHON_TRACE_AUTO
  * @command: the command line of a process that already runs, to which target and argv point; owned
@@ -27,7 +28,7 @@
 struct job_program {
 	const char *kind, *option, *target;
 	char *const *argv;
-	char *entry, *bootstrap;
+	char *entry, *bootstrap, *stack;
 	struct python *python;
 	struct shebang shebang;
 	const char **python_options;

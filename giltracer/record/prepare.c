@@ -546,6 +546,27 @@ int job_find_program(struct job *job, char *const *argv, struct error *err)
 	return ret < 0 ? ret : find_python(job, err);
 }
 
+/* Our part of the program runs below it. The library hides its frames, if it can be loaded and knows where
+ * they are. */
+static char *plan_stack(const struct python *python)
+{
+	CLEANUP(probedef_free) struct probedef *def = NULL;
+	struct preloading library = { 0 };
+	struct error ignored;
+	char *ret;
+
+	if (probedef_find(&def, python, &ignored) < 0 || !def->has_frame ||
+	    preloading_check(&library, python, &ignored) < 0)
+		return NULL;
+	ret = xasprintf("%u.%u %u %d %s", def->major, def->minor, def->frame[FRAME_CURRENT],
+	                def->frame[FRAME_CURRENT2] == PROBEDEF_NO_OFFSET
+	                        ? -1
+	                        : (int)def->frame[FRAME_CURRENT2],
+	                library.library);
+	preloading_done(&library);
+	return ret;
+}
+
 int job_prepare(struct job *job, char *const *argv, struct error *err)
 {
 	const struct opt_list *events = &job->options->events;
@@ -561,6 +582,8 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 	    (datadir_find(&job->program.bootstrap, "share/python/bootstrap.py", err) < 0 ||
 	     choose_python_trace(job, err) < 0 || check_filters(job, err) < 0))
 		return -1;
+	if (!job->options->pid)
+		job->program.stack = plan_stack(job->program.python);
 	if (job->options->probes == PROBES_PRELOAD) {
 		if (job->options->pid)
 			return prepare_joining(job, err);

@@ -70,6 +70,7 @@ static void job_done(struct job *job)
 	free(job->events.counters);
 	free(job->events.early);
 	free(job->program.bootstrap);
+	free(job->program.stack);
 	argv_free(job->program.command);
 	free(job->program.entry);
 	python_free(job->program.python);

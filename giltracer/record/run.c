@@ -154,7 +154,7 @@ static char *trace_argument(const struct job *job, const struct passes *passes)
 
 	switch (job->program.python_trace) {
 	case PYTHON_TRACE_NATIVE:
-		return xasprintf("=%s", job->events.calls.library);
+		return xstrdup("=");
 	case PYTHON_TRACE_VIZTRACER:
 		return xasprintf("%s/%s", job->dir, name);
 	default:
@@ -530,6 +530,7 @@ static int execute(struct job *job, const struct passes *passes, int in, struct 
 		.python_trace_entries = job->options->python_trace_entries,
 		.codes = passes->kinds[0] == PASS_GIL ? codes : NULL,
 		.children = children,
+		.stack = job->program.stack,
 		.probes = passes->kinds[0] == PASS_GIL && job_uses_uprobes(job) &&
 		                          job->events.uprobes
 		                  ? job->events.probes

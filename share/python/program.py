@@ -5,17 +5,19 @@ Runs in the traced interpreter, CPython 3.6 and later, before the program does. 
 the interpreter itself has loaded are imported: any other module in sys.modules would hide the
 program's own module of the same name.
 
-    python bootstrap.py FD KIND ENTRY IMPORTS TRACE ENTRIES CODES CHILDREN TARGET [ARG...]
+    python bootstrap.py FD KIND ENTRY IMPORTS TRACE ENTRIES CODES CHILDREN STACK TARGET [ARG...]
 
 FD       socket (SOCK_SEQPACKET) to giltracer
 KIND     the kind of TARGET: "script", "module", "command" (the text after -c) or "stdin" ("-")
 ENTRY    "main" (the guard's body, else the call of main(), else the first line), "first" (the first
          line), or "=NAME": when function NAME, or MODULE:NAME, is first called
 IMPORTS  modules to import before tracing, separated by commas
-TRACE    file for VizTracer's trace, "=" and the path of the library that records calls, or "-"
+TRACE    file for VizTracer's trace, "=" if the library records calls, or "-"
 ENTRIES  the number of entries that VizTracer keeps
 CODES    file for the program's code objects (codes.py), or "-"
 CHILDREN file to which each process appends the names of its threads as they start
+STACK    "VERSION CURRENT CURRENT2 LIBRARY": where that version has its frames (probes/README.md), and
+         the path of our library; or "-"
 
 Messages, one packet each; > is sent by this file:
 
@@ -194,33 +196,57 @@ class NoTrace:
     start = save = measure = load
 
 
+class Library:
+    """giltracer's own library: its functions, or why there are none."""
+
+    def __init__(self, stack):
+        self.functions = None
+        self.why = 'is not available'
+        self.frames = None
+        self.name = 'giltracer_calls'  # _imp needs only name and origin of a module's spec
+        if stack == '-':
+            return
+        version, current, current2, self.origin = stack.split(' ', 3)
+        try:
+            sys.modules['_imp'].create_dynamic(self)
+        except ImportError as e:
+            # The library is not a module: it hands over its functions as the arguments of this error.
+            if len(e.args) == 7:
+                self.functions = e.args
+            else:
+                self.why = 'could not be loaded: %s' % e
+        except SystemError:
+            self.why = 'does not know this interpreter'
+        if self.functions and version == '%d.%d' % sys.version_info[:2]:
+            self.frames = int(current), int(current2)
+
+    def unseen(self, caller, function, *args):
+        """Call the function as if this frame did, or, if it is None, the interpreter."""
+        if not self.frames:
+            return function(*args)
+        return self.functions[6](*self.frames, caller, function, args)
+
+
 class NativeTrace:
-    """giltracer's own library, which is already loaded into the process. It records from start to stop."""
+    """The library records from start to stop."""
 
     def __init__(self, channel, library):
         self.channel = channel
-        self.origin = library
-        self.name = 'giltracer_calls'  # _imp needs only name and origin of a module's spec
+        self.library = library
         self.begin = None
         self.callbacks = None  # of the garbage collector
         self.measure = do_nothing
 
     def load(self):
-        try:
-            sys.modules['_imp'].create_dynamic(self)
-        except ImportError as e:
-            # The library is not a module: it hands over its functions as the arguments of this error.
-            if len(e.args) == 6:
-                self.begin, stop, self.say_cost, watch, self.measure, self.collected = e.args
-                atexit.register(self.forget_collections)
-                # Runs before Tracing.stop, so that the trace does not show that.
-                atexit.register(stop)
-                if sys.version_info >= (3, 8):
-                    watch_interpreters(watch)
-                return
-            self.note('could not be loaded: %s' % e)
-        except SystemError:
-            self.note('does not know this interpreter')
+        if not self.library.functions:
+            self.note(self.library.why)
+            return
+        self.begin, stop, self.say_cost, watch, self.measure, self.collected, _ = self.library.functions
+        atexit.register(self.forget_collections)
+        # Runs before Tracing.stop, so that the trace does not show that.
+        atexit.register(stop)
+        if sys.version_info >= (3, 8):
+            watch_interpreters(watch)
 
     def note(self, text):
         self.channel.send('note the recorder of Python calls ' + text)
@@ -267,11 +293,11 @@ def call_ps():
     return best * 1000 // 25
 
 
-def make_trace(channel, trace, entries):
+def make_trace(channel, trace, entries, library):
     if trace == '-':
         return NoTrace()
-    if trace.startswith('='):
-        return NativeTrace(channel, trace[1:])
+    if trace == '=':
+        return NativeTrace(channel, library)
     return VizTracerTrace(channel, trace, entries)
 
 
@@ -790,8 +816,9 @@ def safe_path():
 
 
 class Program:
-    def __init__(self, namespace, tracing, kind, entry, imports, target, args):
+    def __init__(self, namespace, tracing, library, kind, entry, imports, target, args):
         self.namespace = namespace
+        self.unseen = library.unseen
         self.tracing = tracing
         self.kind = kind
         self.entry = entry
@@ -870,8 +897,11 @@ class Program:
             self.start_unless_named(path)
         else:
             code = self.hooked(source, path)
+        self.execute(code)
+
+    def execute(self, code):
         self.tracing.program.append(code)
-        exec(code, self.namespace)
+        self.unseen(None, exec, code, self.namespace)
 
     def run_text(self, command):
         """The text after -c, or on standard input, which is read to its end."""
@@ -896,8 +926,7 @@ class Program:
             # For tracebacks. The interpreter imports this module, too.
             import linecache
             linecache._register_code(code, source, filename)
-        self.tracing.program.append(code)
-        exec(code, self.namespace)
+        self.execute(code)
 
     def run_folder(self, path):
         self.add_path(path)
@@ -916,9 +945,9 @@ class Program:
         import runpy
         details = runpy._get_module_details
 
-        def get_module_details(*args, **kwargs):
+        def get_module_details(*args):
             runpy._get_module_details = details
-            found = details(*args, **kwargs)
+            found = self.unseen(sys._getframe(1), details, *args)
             source, code = None, found[2]
             if hasattr(found[1].loader, 'get_source'):
                 source = found[1].loader.get_source(found[0])
@@ -931,13 +960,13 @@ class Program:
 
         main_details = runpy._get_main_module_details
 
-        def get_main_module_details(*args, **kwargs):
+        def get_main_module_details(*args):
             runpy._get_main_module_details = main_details
-            return main_details(*args, **kwargs)
+            return self.unseen(sys._getframe(1), main_details, *args)
 
         runpy._get_module_details = get_module_details
         runpy._get_main_module_details = get_main_module_details
-        runpy._run_module_as_main(name, alter_argv)
+        self.unseen(None, runpy._run_module_as_main, name, alter_argv)
 
 
 # ---- the end of the program
@@ -991,22 +1020,23 @@ def make_gil():
 
 
 def main(namespace):
-    fd, kind, entry, imports, path, entries, codes, children, target = sys.argv[1:10]
-    args = sys.argv[10:]
+    fd, kind, entry, imports, path, entries, codes, children, stack, target = sys.argv[1:11]
+    args = sys.argv[11:]
     channel = Channel(int(fd))
     if not safe_path():
         del sys.path[0]
     if sys.version_info < (3, 7):
         make_gil()
     channel.ask('begin %d' % native_id())
-    trace = make_trace(channel, path, int(entries))
+    library = Library(stack)
+    trace = make_trace(channel, path, int(entries), library)
     tracing = Tracing(channel, trace, codes, children)
     tracing.install_hook()
     trace.load()
     if ':' in entry:
         EntryFinder(*entry[1:].split(':', 1), channel=channel)
     try:
-        Program(namespace, tracing, kind, entry, imports, target, args).run()
+        Program(namespace, tracing, library, kind, entry, imports, target, args).run()
     except BaseException as e:
         if not tracing.program and isinstance(e, (Exception, SystemExit)):
             channel.send('unloaded')

@@ -21,6 +21,62 @@ print(sorted(set(sys.modules) - {'_ast', 'atexit', 'time'}))
 if __name__ == "__main__":
     print("body")
 ''')
+SEES = '''
+import faulthandler, inspect, logging, os, sys, threading, traceback, warnings
+warnings.simplefilter("always")
+def stack(frame):
+    while frame:
+        print(" ", frame.f_code.co_filename, frame.f_code.co_name, frame.f_lineno)
+        frame = frame.f_back
+def look(what):
+    print(what, len(inspect.stack()))
+    stack(sys._getframe(1))
+    traceback.print_stack()
+    faulthandler.dump_traceback(sys.stderr, False)
+    for level in range(1, 9):
+        warnings.warn("level %d" % level, stacklevel=level)
+    logging.warning("logged", stack_info=True)
+    stack(sys._current_frames()[threading.get_ident()])
+    try:
+        sys._getframe(50)
+    except ValueError as e:
+        stack(e.__traceback__.tb_frame)
+def watched():
+    events = []
+    def trace(frame, event, arg):
+        depth, at = 0, frame
+        while at:
+            depth, at = depth + 1, at.f_back
+        events.append((event, depth))
+        return trace
+    sys.settrace(trace)
+    (lambda: 1)()
+    sys.settrace(None)
+    print(events)
+def later():
+    yield look("a generator")
+look("at import")
+if __name__ == "__main__":
+    look("in the body")
+    next(later())
+    watched()
+    thread = threading.Thread(target=look, args=("in a thread",))
+    thread.start()
+    thread.join()
+    sys.stdout.flush()
+    if not os.fork():
+        look("in a child")
+        sys.exit(3)
+    print(os.wait()[1])
+    import atexit
+    atexit.register(look, "at the end")
+    sys.excepthook = lambda kind, value, tb: (print(kind.__name__), stack(tb.tb_frame))
+    int("x")
+'''
+program('sees.py', SEES)
+program('sees/__init__.py', 'import inspect\nprint(len(inspect.stack()))\n')
+program('sees/__main__.py', SEES)
+program('sees/other.py', SEES)
 program('exit7.py', 'import sys; sys.exit(7)\n')
 program('exit-message.py', 'import sys; sys.exit("message")\n')
 program('exit-none.py', 'import sys; sys.exit(None)\n')

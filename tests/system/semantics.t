@@ -63,9 +63,10 @@ texts() {
 few() {
 	by uprobes "$1" basic.py a -b -- --state-detect
 	by uprobes "$1" -m package
-	for name in traceback sigterm atexit-order; do
+	for name in traceback sees sigterm atexit-order; do
 		by preload "$1" $name.py
 	done
+	by preload "$1" -m sees.other
 	by preload "$1" folder q
 	texts "$1"
 }
@@ -83,6 +84,11 @@ many() {
 	for name in sigkill sigusr2 processes surroundings fork exec close-all; do
 		by "$2" "$1" $name.py
 	done
+	by "$2" "$1" sees.py
+	by none "$1" sees.py
+	by "$2" "$1" -m sees
+	by preload "$1" sees
+	by preload "$1" -c "$(cat sees.py)"
 	by preload "$1" -m module x
 	by preload "$1" -m package.other
 	by preload "$1" -m nosuch
