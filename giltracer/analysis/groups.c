@@ -2,6 +2,7 @@
 /* Groups threads by name. */
 #include "analysis/groups.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,24 +51,26 @@ static void find_groups(struct thread_groups *groups, const struct recording_pas
 	}
 }
 
+/* Adds all numbers of a thread, by their place in struct model_thread. */
 static void add_thread(struct model_thread *sum, const struct model_thread *t)
 {
+	const size_t sums = offsetof(struct model_thread, gil_ns);
+	const size_t longest = offsetof(struct model_thread, longest_hold_ns);
+	const size_t end = offsetof(struct model_thread, gil);
+	uint64_t *to = (uint64_t *)((char *)sum + sums);
+	const uint64_t *from = (const uint64_t *)((const char *)t + sums);
+
 	sum->end_ns += t->end_ns - t->start_ns;
-	for (unsigned s = 0; s < GIL_STATES; s++)
-		sum->gil_ns[s] += t->gil_ns[s];
-	for (unsigned s = 0; s < CPU_STATES; s++)
-		sum->cpu_ns[s] += t->cpu_ns[s];
-	sum->probe_cost_ns += t->probe_cost_ns;
-	sum->calls_cost_ns += t->calls_cost_ns;
-	sum->suspended_ns += t->suspended_ns;
-	if (t->longest_wait_ns > sum->longest_wait_ns)
-		sum->longest_wait_ns = t->longest_wait_ns;
-	if (t->longest_hold_ns > sum->longest_hold_ns)
-		sum->longest_hold_ns = t->longest_hold_ns;
-	if (t->longest_lock_wait_ns > sum->longest_lock_wait_ns)
-		sum->longest_lock_wait_ns = t->longest_lock_wait_ns;
-	if (t->longest_stop_ns > sum->longest_stop_ns)
-		sum->longest_stop_ns = t->longest_stop_ns;
+	for (size_t i = 0; i < (longest - sums) / sizeof(*to); i++)
+		to[i] += from[i];
+	to = (uint64_t *)((char *)sum + longest);
+	from = (const uint64_t *)((const char *)t + longest);
+	for (size_t i = 0; i < (end - longest) / sizeof(*to); i += 2) {
+		if (from[i] <= to[i])
+			continue;
+		to[i] = from[i];
+		to[i + 1] = from[i + 1];
+	}
 }
 
 static int compare_groups(const void *a, const void *b)

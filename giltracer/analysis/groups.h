@@ -19,7 +19,7 @@
 /**
  * @name: with "*" for each run of digits; any bytes
  * @first: one of its threads; @threads: their number
- * @sum: the sum of their times as one thread; the maximum of the longest waits, holds and stops; no
+ * @sum: the sum of their numbers as one thread; the maximum of the longest waits, holds and stops; no
  * lanes
  */
 struct thread_group {

@@ -167,19 +167,24 @@ struct model_thread {
 	bool main, slept;
 	uint32_t creator;
 	uint64_t start_ns, end_ns;
+
+	/* Of a group of threads, this is the sum. */
 	uint64_t gil_ns[GIL_STATES];
 	uint64_t cpu_ns[CPU_STATES];
 	uint64_t holds, waits, free_waits, contended_waits, releases_probed, releases_inferred;
-	uint64_t longest_hold_ns, longest_hold_at_ns;
-	uint64_t longest_wait_ns, longest_wait_at_ns;
 	uint64_t gil_events, probe_events, probe_turns, probe_cost_ns, calls_cost_ns;
 	uint64_t suspended_ns;
 	uint64_t unseen_runnable_ns;
 	uint64_t lock_waits, stops, worlds_stopped; /* numbers of LOCK_WAIT, STOPPED and STOPPING
 	                                             * spans */
+
+	/* The longest, and when it began. Of a group, this is that of the thread with the longest. */
+	uint64_t longest_hold_ns, longest_hold_at_ns;
+	uint64_t longest_wait_ns, longest_wait_at_ns;
 	uint64_t longest_lock_wait_ns, longest_lock_wait_at_ns;
 	uint64_t longest_stop_ns, longest_stop_at_ns; /* STOPPED */
 	uint64_t longest_stopping_ns, longest_stopping_at_ns;
+
 	struct lane gil;
 	struct lane cpu;
 	VEC(struct model_signal) signals; /* by time */

@@ -233,6 +233,47 @@ static void test_locks(void)
 	fixture_done(&f);
 }
 
+/* A group has the sum of each number of its threads, or the longest with its time. */
+static void test_sum(void)
+{
+	const size_t from = offsetof(struct model_thread, gil_ns);
+	const size_t longest = offsetof(struct model_thread, longest_hold_ns);
+	const size_t end = offsetof(struct model_thread, gil);
+	unsigned forgotten = 0, not_longest = 0;
+	struct thread_groups groups;
+	struct fixture f;
+
+	fixture_init(&f, 10);
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t thread = fixture_thread(&f, 1, 2 + i, i ? "w-1" : "w-2");
+		char *t = (char *)&f.model.threads.v[thread];
+
+		for (size_t at = from; at < end; at += sizeof(uint64_t))
+			memcpy(t + at, &(uint64_t){ i ? 3 : 5 }, sizeof(uint64_t));
+	}
+	thread_groups_init(&groups, &f.pass);
+	is_u64(groups.v.n, 1, "two threads of a group");
+	for (size_t at = from; at < end; at += sizeof(uint64_t)) {
+		uint64_t sum;
+
+		memcpy(&sum, (const char *)&groups.v.v[0].sum + at, sizeof(sum));
+		if (at < longest)
+			forgotten += sum != 8;
+		else
+			not_longest += sum != 5;
+	}
+	is_u64(forgotten, 0, "each number is added up");
+	is_u64(not_longest, 0, "the longest are those of one thread");
+	/* A new number stands among these, or is none of a group. */
+	is_u64(from, offsetof(struct model_thread, end_ns) + sizeof(uint64_t),
+	       "there are no numbers before them");
+	is_u64(sizeof(struct model_thread),
+	       end + 2 * sizeof(struct lane) + sizeof(f.model.threads.v[0].signals),
+	       "  and none after them");
+	thread_groups_done(&groups);
+	fixture_done(&f);
+}
+
 int main(void)
 {
 	test_hog();
@@ -240,5 +281,6 @@ int main(void)
 	test_limit();
 	test_line();
 	test_locks();
+	test_sum();
 	return done_testing();
 }
