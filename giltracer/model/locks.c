@@ -134,9 +134,12 @@ static void leave_lock(struct model *m, uint32_t thread)
 
 	if (parking->event != MODEL_NONE)
 		leave_event(m, thread, m->priv->now_ns);
-	if (parking->lock != MODEL_NONE)
+	if (parking->lock != MODEL_NONE) {
 		m->priv->locks.v[parking->lock].waiters--;
+		m->priv->locks.v[parking->lock].unsure -= parking->unsure;
+	}
 	parking->lock = MODEL_NONE;
+	parking->unsure = false;
 }
 
 /* The thread does something else. If it let the others continue before any of them slept, that was not
@@ -200,6 +203,9 @@ static void park(struct model *m, uint32_t thread, uint64_t t, const struct even
 			parking_of(m, thread)->lock_frame = ev->park.frame;
 		else if (ev->park.frame)
 			parking_of(m, thread)->frame = ev->park.frame;
+		parking_of(m, thread)->unsure = ev->park.kind == PARK_LOCK &&
+		                                !(ev->flags & EVF_TURN);
+		m->priv->locks.v[lock].unsure += parking_of(m, thread)->unsure;
 	} else {
 		parking_of(m, thread)->event = lock;
 		parking_of(m, thread)->event_ns = t;
@@ -281,6 +287,41 @@ static void start_other(struct model *m, uint32_t thread, uint32_t other)
 	}
 }
 
+/* The last span is not a wait for a lock. */
+static void forget_wait(struct model *m, uint32_t thread)
+{
+	struct lane *lane = &m->threads.v[thread].gil;
+	struct span *s = lane_last(lane);
+
+	s->state = GIL_NO;
+	s->gil.lock = MODEL_NONE;
+	if (lane->spans.n > 1 && s[-1].state == GIL_NO && !s[-1].flags)
+		lane->spans.n--;
+}
+
+/* A wait for the lock in the last span turns out to be for a signal. */
+static void make_signal(struct model *m, uint32_t thread)
+{
+	struct parking *parking = parking_of(m, thread);
+	const struct span *s = last(m, thread);
+
+	m->priv->locks.v[parking->lock].unsure--;
+	parking->unsure = false;
+	if (s->state != GIL_LOCK_WAIT)
+		return;
+	parking->event = parking->lock;
+	parking->event_ns = s->start_ns;
+	parking->lock = MODEL_NONE;
+	forget_wait(m, thread);
+}
+
+static void make_signals(struct model *m, uint32_t lock)
+{
+	for (uint32_t i = 0; i < m->threads.n && m->priv->locks.v[lock].unsure; i++)
+		if (parking_of(m, i)->lock == lock && parking_of(m, i)->unsure)
+			make_signal(m, i);
+}
+
 static void release(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
 {
 	uint64_t key = 0;
@@ -299,6 +340,8 @@ static void release(struct model *m, uint32_t thread, uint64_t t, const struct e
 	update_span(m, thread, t);
 	if (lock == MODEL_NONE)
 		return;
+	if (ev->flags & EVF_SIGNAL)
+		make_signals(m, lock);
 	tracker = &m->priv->locks.v[lock];
 	/* Threads that are about to be stopped may not be asleep yet: see released_before. */
 	if (tracker->waiters || m->locks.v[lock].world)
@@ -371,14 +414,8 @@ static void started_world(struct model *m, uint32_t thread, uint64_t t)
 /* The thread waits to be notified, not for a lock that another thread holds. */
 static void make_idle(struct model *m, uint32_t thread)
 {
-	struct lane *lane = &m->threads.v[thread].gil;
-	struct span *s = lane_last(lane);
-
 	unpark(m, thread);
-	s->state = GIL_NO;
-	s->gil.lock = MODEL_NONE;
-	if (lane->spans.n > 1 && s[-1].state == GIL_NO && !s[-1].flags)
-		lane->spans.n--;
+	forget_wait(m, thread);
 }
 
 static void set_frame(struct model *m, uint32_t thread, const struct event *ev)

@@ -63,13 +63,14 @@ struct cpu_move {
  * @stopping: it has stopped the world, or is about to; @stop: index of the last stop that it requested or
  * ended, MODEL_NONE: it has done something else since it ended
  * @looks: its last event was an EVF_LOOKS
+ * @unsure: it is in LOCK_WAIT, but the release may show that it waits for a signal
  * @started_ns: when it began to start the world again; 0: it has done something else since
  */
 struct parking {
 	uint32_t lock, event;
 	uint64_t event_ns;
 	uint32_t frame, lock_frame, stop;
-	bool requested_off, released_off, stopping, looks;
+	bool requested_off, released_off, stopping, looks, unsure;
 	uint64_t started_ns;
 };
 
@@ -123,14 +124,14 @@ struct lock_release {
 };
 
 /**
- * @waiters: number of threads that are parked for it
+ * @waiters: number of threads that are parked for it; @unsure: those of them that are
  * @of: the type of its object, @name: that of a variable that refers to it, ids in the names, looked up
  * by locks_finish; 0: unknown
  * @stopped: of a thread's state: that thread
  * @releases: releases while there were any waiters
  */
 struct lock_tracker {
-	uint32_t proc, waiters, of, name, stopped;
+	uint32_t proc, waiters, unsure, of, name, stopped;
 	VEC(struct lock_release) releases;
 };
 

@@ -33,6 +33,8 @@ static struct {
 	int (*timedwait)(sem_t *sem, const struct timespec *until);
 	int (*clockwait)(sem_t *sem, clockid_t clock, const struct timespec *until);
 	int (*post)(sem_t *sem);
+	int (*init)(sem_t *sem, int shared, unsigned value);
+	int (*destroy)(sem_t *sem);
 } real;
 
 static __attribute__((constructor, noinline, cold)) void find_real(void)
@@ -41,6 +43,8 @@ static __attribute__((constructor, noinline, cold)) void find_real(void)
 	real_find(&real.timedwait, "sem_timedwait", NULL);
 	real_find(&real.clockwait, "sem_clockwait", NULL);
 	real_find(&real.post, "sem_post", NULL);
+	real_find(&real.init, "sem_init", NULL);
+	real_find(&real.destroy, "sem_destroy", NULL);
 	real_find(&real.trywait, "sem_trywait", NULL);
 }
 
@@ -162,7 +166,9 @@ static uint64_t awaited(const struct waits *w, const sem_t *sem)
 
 /*
  * A thread that waits for a lock that it has taken last waits for a signal and not for its turn:
- * this is how threading.Condition, queue.SimpleQueue and the like wait. An entry has bits of the
+ * this is how threading.Condition and the like wait. So does any thread that waits for a lock that
+ * is posted by another thread than has taken it: in queue.SimpleQueue, several threads may wait for
+ * the lock that one of them has taken. An entry has bits of the
  * semaphore's address and bits that differ between the thread-local storages of all threads, whose
  * stacks have 16 KiB or more.
  */
@@ -172,6 +178,27 @@ static uint64_t awaited(const struct waits *w, const sem_t *sem)
 #define TAKEN_TLS     14
 
 static _Atomic uint64_t taken[1 << TAKEN_BITS];
+
+/* Semaphores that are known to be signals. An entry may be overwritten by that of another one. */
+#define SIGNALS_BITS 10
+static _Atomic(const sem_t *) signals[1 << SIGNALS_BITS];
+
+static inline _Atomic(const sem_t *) *signal_entry(const sem_t *sem)
+{
+	return &signals[mix((uintptr_t)sem >> TAKEN_AT) % (1 << SIGNALS_BITS)];
+}
+
+static inline bool is_signal(const sem_t *sem)
+{
+	return atomic_load_explicit(signal_entry(sem), memory_order_relaxed) == sem;
+}
+
+/* Another semaphore may be made at the address. */
+static inline void forget_signal(const sem_t *sem)
+{
+	if (UNLIKELY(is_signal(sem)))
+		atomic_store_explicit(signal_entry(sem), NULL, memory_order_relaxed);
+}
 
 /* The bits of the address that are not in the entry are known from its place. */
 static inline _Atomic uint64_t *taken_entry(const sem_t *sem)
@@ -190,6 +217,14 @@ static inline uint64_t taken_by(const sem_t *sem, const struct self *me)
 static inline void note_taken(const sem_t *sem)
 {
 	atomic_store_explicit(taken_entry(sem), taken_by(sem, &self), memory_order_relaxed);
+}
+
+/* Whether another thread than this one is known to have taken the semaphore. */
+static inline bool is_taken_by_other(const sem_t *sem, const struct self *me)
+{
+	uint64_t differs = *taken_entry(sem) ^ taken_by(sem, me);
+
+	return differs && !(differs % (UINT64_C(1) << TAKEN_ADDRESS));
 }
 
 /* ---- the parking lot */
@@ -295,7 +330,8 @@ static enum preload_lock_event examine(struct wait *w, const sem_t *sem)
 		return event ? event : PRELOAD_LOCK_IDLES;
 	}
 	w->lock = (uint64_t)(uintptr_t)sem;
-	return *taken_entry(sem) == taken_by(sem, w->me) ? PRELOAD_LOCK_IDLES : PRELOAD_LOCK_WAITS;
+	return is_signal(sem) || *taken_entry(sem) == taken_by(sem, w->me) ? PRELOAD_LOCK_IDLES
+	                                                                   : PRELOAD_LOCK_WAITS;
 }
 
 /* Whether the semaphore was taken without waiting. */
@@ -404,6 +440,7 @@ static __attribute__((noinline)) void posted(const struct waits *w, const sem_t 
 {
 	struct self *me = join_self();
 	uint64_t lock = is_recorded(me) ? awaited(w, sem) : 0, stamp;
+	bool signal = lock == (uintptr_t)sem && is_taken_by_other(sem, me);
 	const struct gil *g;
 	int saved = errno;
 
@@ -421,7 +458,9 @@ static __attribute__((noinline)) void posted(const struct waits *w, const sem_t 
 		put(me, PRELOAD_LOCK_STARTS, 0, stamp);
 		me->stops = false;
 	}
-	put(me, PRELOAD_LOCK_POSTS, lock & ~IS_WORLD, stamp);
+	put(me, signal ? PRELOAD_LOCK_SIGNALS : PRELOAD_LOCK_POSTS, lock & ~IS_WORLD, stamp);
+	if (signal)
+		atomic_store_explicit(signal_entry(sem), sem, memory_order_relaxed);
 	errno = saved;
 }
 
@@ -433,6 +472,20 @@ EXPORT int sem_post(sem_t *sem)
 	if (UNLIKELY(w->waiting))
 		posted(w, sem);
 	return real.post(sem);
+}
+
+EXPORT int sem_init(sem_t *sem, int shared, unsigned value)
+{
+	need_real();
+	forget_signal(sem);
+	return real.init(sem, shared, value);
+}
+
+EXPORT int sem_destroy(sem_t *sem)
+{
+	need_real();
+	forget_signal(sem);
+	return real.destroy(sem);
 }
 
 /* Threads that wait do not exist in the child. */

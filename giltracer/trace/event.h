@@ -69,10 +69,12 @@ enum event_flags {
 	EVF_UNWRITTEN = 1 << 8, /* LOST: our library could not write them */
 	EVF_MISSED = 1 << 9,    /* PARKED: the release that ended the wait may not be recorded */
 	EVF_COLLECTS = 1 << 10, /* STOP_WORLD: for a garbage collection */
-	EVF_LOOKS =
-		1
-		<< 11, /* STOPPED_WORLD: the thread stopped waiting, to look for itself: they have,
-	                      * unless another STOP_WORLD follows */
+	/* STOPPED_WORLD: the thread stopped waiting, to look for itself: they have, unless another
+	 * STOP_WORLD follows */
+	EVF_LOOKS = 1 << 11,
+	EVF_SIGNAL = 1 << 12, /* UNPARK: of a lock that another thread took: its waiters wait for a
+	                       * signal */
+	EVF_TURN = 1 << 13,   /* PARK: it waits for its turn, also if that comes as a signal */
 };
 
 /* Why a thread parks. */

@@ -268,9 +268,8 @@ def consume(q):
 def signals():
     """Idle threads: they wait for a lock only while a thread that has it, or they themselves, have no CPU."""
     delayed, delays = delay(), []
-    q, simple, event, condition = queue.Queue(2), queue.Queue(), threading.Event(), threading.Condition()
-    if hasattr(queue, 'SimpleQueue'):
-        simple = queue.SimpleQueue()
+    q, event, condition = queue.Queue(2), threading.Event(), threading.Condition()
+    simple, shared = (getattr(queue, 'SimpleQueue', queue.Queue)() for _ in range(2))
 
     def notified():
         with condition:
@@ -297,15 +296,20 @@ def signals():
                thread_of(notified, name='idle-condition'),
                thread_of(wait_for, name='idle-wait-for'),
                thread_of(produce, name='idle-producer')]
+    # All but one of these wait for a lock that another one has taken.
+    threads += [thread_of(consume, shared, name='idle-shared-%d' % i) for i in range(3)]
     for thread in threads:
         thread.start()
     time.sleep(HELD)
     for i in range(3):
         q.put(i)
         simple.put(i)
+        shared.put(i)
         time.sleep(HELD)
     q.put(None)
     simple.put(None)
+    for _ in range(3):
+        shared.put(None)
     event.set()
     for _ in range(5):
         full.get()

@@ -268,6 +268,32 @@ static void test_idle(void)
 	is_u64(m->lock_blame.n, 0, "there is no lock blame");
 }
 
+/* A lock that 7 releases, but has not taken, is a signal for all threads that wait for it, but for
+ * those that are known to wait for their turn. */
+static void test_signal(void)
+{
+	begin_off();
+	new_thread(130, 10, 7);
+	parks(200, 8, LOCK, PARK_LOCK);
+	parks(220, 9, LOCK, PARK_LOCK);
+	feed(240, 10, EV_PARK,
+	     EV(.flags = EVF_TURN, .park = { .address = LOCK, .kind = PARK_LOCK }));
+	feed(300, 7, EV_UNPARK, EV(.flags = EVF_SIGNAL, .park = { .address = LOCK }));
+	parked(320, 9);
+	parked(330, 10);
+	parks(400, 9, LOCK, PARK_LOCK);
+	unparks(500, 7, LOCK);
+	parked(520, 9);
+	finish();
+	is_str(gil_lane(8), "110:N 1000", "a thread that still waits for a signal is idle");
+	is_str(gil_lane(9), "120:N 400:L 520:N 1000",
+	       "so was the one that got it; another wait is for a lock");
+	is_u64(thread(9)->signals.n, 1, "there was one signal");
+	is_u64(thread(9)->signals.v[0].from_ns, 220, "for which it waited from the start");
+	is_u64(thread(9)->signals.v[0].by, model_find_thread(m, 7), "and which 7 sent");
+	is_str(gil_lane(10), "130:N 240:L 330:N 1000", "a turn is waited for");
+}
+
 static void test_switched(void)
 {
 	begin_off();
@@ -359,6 +385,7 @@ int main(void)
 	test_world_missed();
 	test_world_no_return();
 	test_idle();
+	test_signal();
 	test_switched();
 	test_module();
 	test_type();

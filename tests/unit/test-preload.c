@@ -113,6 +113,8 @@ static char *events(void)
 			                        ev.fork.parent_tid);
 		if (ev.flags & EVF_MISSED)
 			len += (size_t)snprintf(text + len, sizeof(text) - len, "missed ");
+		if (ev.flags & EVF_SIGNAL)
+			len += (size_t)snprintf(text + len, sizeof(text) - len, "signal ");
 	}
 	if (source->stats.unfinished)
 		snprintf(text + len, sizeof(text) - len, "unfinished %" PRIu64,
@@ -167,9 +169,11 @@ static void test_locks(void)
 	begin_stream("7.100.1.gil", 7, 100);
 	thread("7.100.1.gil", 210, 8);
 	lock("7.100.1.gil", 400, 0x7fff12345678, PRELOAD_LOCK_POSTS);
+	lock("7.100.1.gil", 710, 0x10, PRELOAD_LOCK_SIGNALS);
 	is_str(events(),
 	       "7 comm@1100 8 fork@1105 7 park@1150 0x7fff12345678 8 unpark@1200 0x7fff12345678 "
 	       "7 parked@1210 7 park@1250 event 0x10 7 parked@1300 7 park@1350 0x10 "
+	       "8 unpark@1355 0x10 signal "
 	       "7 parked@1360 missed ",
 	       "waits for locks, what ends them, and waits for signals; nothing of unknown events");
 }

@@ -239,6 +239,8 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		object = preload_log_object(s->process, ret->park.address, s->stamp);
 		ret->park.of = object ? object->of : 0;
 		ret->park.name = object ? object->name : 0;
+		if (list && list->wait == PRELOAD_WAIT_TURN)
+			ret->flags = EVF_TURN;
 		return 1;
 	case PRELOAD_LOCK_GOT:
 	case PRELOAD_LOCK_LEFT:
@@ -247,8 +249,11 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 			ret->flags = EVF_MISSED;
 		ret->type = EV_PARKED;
 		return 1;
+	case PRELOAD_LOCK_SIGNALS:
 	case PRELOAD_LOCK_POSTS:
 		ret->type = EV_UNPARK;
+		if (event == PRELOAD_LOCK_SIGNALS)
+			ret->flags = EVF_SIGNAL;
 		return 1;
 	default:
 		s->unknown++;
