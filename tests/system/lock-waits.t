@@ -245,7 +245,8 @@ while read -r version python <&3; do
 	ok "$version: threads one after the other" by_library -q --python "$python" --python-trace none \
 		--json relay.json -o relay.html relay.py
 	is "$(json relay.json 'sorted((c["line"], c["reason"]) for c in d["critical_path"] if c["ns"] >= 4.5e7)')" \
-		"[(6, 'asleep'), (11, 'asleep')]" "$version: the path goes on with the thread that created another one"
+		"[(6, 'without the GIL'), (11, 'without the GIL')]" \
+		"$version: the path goes on with the thread that created another one"
 done 3<pythons
 
 ok 'a program that waits for a lock' by_library record -q -o asleep asleep.py
