@@ -38,6 +38,7 @@ extern const struct cmd cmd_probes;
 extern const struct cmd cmd_dump;
 extern const struct cmd cmd_diff;
 extern const struct cmd cmd_export;
+extern const struct cmd cmd_snapshot;
 extern const struct cmd cmd_stacks;
 extern const struct cmd cmd_top;
 

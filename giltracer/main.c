@@ -31,6 +31,7 @@ const struct cmd *const cmd_table[] = {
 	&cmd_report,
 	&cmd_run,
 	&cmd_setup,
+	&cmd_snapshot,
 	&cmd_stacks,
 	&cmd_top,
 	NULL,

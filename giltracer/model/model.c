@@ -404,7 +404,9 @@ void model_finish(struct model *m)
 	runqueue_wait_finish(m);
 	stats_finish(m);
 	probe_cost_finish(m, m->priv->options.turn_ns);
-	if (!m->gil_events && !m->idle && !m->priv->options.no_probes && !m->priv->options.gil_off)
+	/* If all events are known from before, threads that have none are without the GIL. */
+	if (!m->gil_events && !m->idle && !m->priv->options.before_known &&
+	    !m->priv->options.no_probes && !m->priv->options.gil_off)
 		m->caveats[CAVEAT_NO_GIL_EVENTS]++;
 }
 

@@ -37,6 +37,7 @@
 #define PRELOAD_GIL_SUFFIX   ".gil"
 #define PRELOAD_CALLS_SUFFIX ".calls"
 #define PRELOAD_CONTROL      "control"
+#define PRELOAD_LAUNCHER     "launcher" PRELOAD_LOG_SUFFIX
 #define PRELOAD_OFFSETS      "offsets"
 #define PRELOAD_NAMES        "names" /* of threads: lines "PID TID NAME" */
 
@@ -289,6 +290,7 @@ enum preload_use {
  * @limit, @used: maximum and present size of all records in bytes
  * @kept_stamps: of a flight recorder: records older than that, in ticks of the clock, are dropped, and
  * at the limit the oldest ones; 0: all records are kept, and recording ends at the limit
+ * @copying: 1: somebody copies the records, and it keeps twice as many; else 0
  * @full_stamp, @full_ns: when the limit was reached; 0: it was not
  * @stopped: the launcher has stopped the recording
  * @entries: minimum number of a process's last calls to keep; 0: all
@@ -314,6 +316,7 @@ struct preload_control {
 	uint64_t limit;
 	uint64_t used;
 	uint64_t kept_stamps;
+	uint64_t copying;
 	uint64_t full_stamp, full_ns;
 	uint32_t frames; /* recorded with each release, at most PRELOAD_FRAMES_MAX */
 	uint32_t use;    /* enum preload_use */

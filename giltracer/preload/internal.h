@@ -435,13 +435,16 @@ bool process_reserve(long fd, uint64_t at, size_t bytes);
 /* Of a flight recorder: for how long records are kept, in ticks of the clock; 0: for ever. */
 static inline uint64_t process_kept(void)
 {
-	return process.control ? process.control->kept_stamps : 0;
+	return process.control ? process.control->kept_stamps << (process.control->copying & 1) : 0;
 }
 
 /* Whether it has more records than there is room for. */
 static inline bool process_is_over(void)
 {
-	return __atomic_load_n(&process.control->used, __ATOMIC_RELAXED) > process.control->limit;
+	const struct preload_control *control = process.control;
+
+	return __atomic_load_n(&control->used, __ATOMIC_RELAXED) >
+	       control->limit << (control->copying & 1);
 }
 
 /* Whether the recording may grow by this many bytes. A flight recorder always may. */

@@ -678,6 +678,38 @@ static void finish_codes(struct execution *e)
 	e->result->codes = !e->codes || (fflush(e->codes) == 0 && !ferror(e->codes));
 }
 
+#define NAMES_BYTES_MAX (16 << 20)
+
+/* A flight recorder's report may be made without us. */
+static void keep_name(const struct execution *e, uint32_t pid, uint32_t tid, const char *name)
+{
+	CLEANUP(fclose) FILE *out = NULL;
+	CLEANUP(free) char *line = xasprintf("%u %u %s", pid, tid, name);
+
+	if (!e->plan->flight || !(out = fopen(e->plan->children, "ae")) ||
+	    fseek(out, 0, SEEK_END) < 0 || ftell(out) > NAMES_BYTES_MAX)
+		return;
+	for (char *c = line; *c; c++)
+		fputc(*c == '\n' ? ' ' : *c, out);
+	fputc('\n', out);
+}
+
+static void name_thread(struct execution *e, const char *text)
+{
+	const struct session_thread *added;
+	struct thread_names *named = &e->result->named;
+	size_t n = named->n;
+
+	/* The program may start threads for ever. */
+	if (e->plan->flight && n >= NAMES_MAX)
+		free(named->v[--named->n].name);
+	n = named->n;
+	thread_names_add(named, 0, text);
+	added = &named->v[n];
+	if (named->n > n)
+		keep_name(e, (uint32_t)e->program.pid, added->tid, added->name);
+}
+
 static void handle_message(struct execution *e, const char *message)
 {
 	struct execution_result *result = e->result;
@@ -713,7 +745,7 @@ static void handle_message(struct execution *e, const char *message)
 	} else if (!strcmp(message, "unloaded")) {
 		result->unloaded = true;
 	} else if ((arg = argument(message, "thread"))) {
-		thread_names_add(&result->named, 0, arg);
+		name_thread(e, arg);
 	} else if ((arg = argument(message, "note"))) {
 		str_set_once(&result->trace_note, arg);
 	} else if ((arg = argument(message, "entry"))) {
@@ -1004,15 +1036,20 @@ static void add_name(struct execution *e, pid_t pid, const struct snapshot_threa
 
 	for (size_t i = 0; i < named->n; i++)
 		if (named->v[i].tid == thread->tid) {
+			if (!strcmp(named->v[i].name, thread->name))
+				return;
+			keep_name(e, (uint32_t)pid, thread->tid, thread->name);
 			free(named->v[i].name);
 			named->v[i].pid = (uint32_t)pid;
 			named->v[i].name = xstrdup(thread->name);
 			return;
 		}
-	if (named->n < NAMES_MAX)
-		*vec_push(named) = (struct session_thread){ .pid = (uint32_t)pid,
-			                                    .tid = thread->tid,
-			                                    .name = xstrdup(thread->name) };
+	if (named->n >= NAMES_MAX)
+		return;
+	keep_name(e, (uint32_t)pid, thread->tid, thread->name);
+	*vec_push(named) = (struct session_thread){ .pid = (uint32_t)pid,
+		                                    .tid = thread->tid,
+		                                    .name = xstrdup(thread->name) };
 }
 
 static void open_member(struct member *m, struct error *err)

@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "record/flight.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/str.h"
+#include "live/family.h"
+#include "preload/format.h"
+#include "record/library.h"
+#include "session/session.h"
 
 int flight_parse(uint64_t *ret_ns, const char *text, struct error *err)
 {
@@ -59,4 +75,265 @@ int flight_options(struct record_options *options, struct error *err)
 	if (options->max_mib == RECORD_MAX_MIB)
 		options->max_mib = FLIGHT_MAX_MIB;
 	return 0;
+}
+
+/* ---- where it is */
+
+#define MAPS_MAX     (16 << 20)
+#define CONTROL_PATH "/" RECORD_PRELOAD "/" PRELOAD_CONTROL
+
+/* Whether this is the control file of a flight recorder that is on. */
+static bool is_on(const char *path)
+{
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct preload_control control;
+
+	return fd >= 0 && pread(fd, &control, sizeof(control), 0) == (ssize_t)sizeof(control) &&
+	       control.magic == PRELOAD_MAGIC && control.kept_stamps && !control.stopped;
+}
+
+/* The session's folder, which the process sees under the path that it has mapped; NULL: none. */
+static char *find_in(pid_t pid)
+{
+	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)pid);
+	CLEANUP(free) char *maps = NULL;
+	char *line, *rest;
+	struct error ignored;
+
+	if (file_read(&maps, NULL, path, MAPS_MAX, &ignored) < 0)
+		return NULL;
+	for (line = strtok_r(maps, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		const char *slash = strchr(line, '/');
+		CLEANUP(free) char *folder = NULL;
+
+		if (!slash || !str_has_suffix(slash, CONTROL_PATH))
+			continue;
+		folder = xasprintf("/proc/%d/root%s", (int)pid, slash);
+		if (!is_on(folder))
+			continue;
+		folder[strlen(folder) - strlen(CONTROL_PATH)] = '\0';
+		return take(folder);
+	}
+	return NULL;
+}
+
+static char *find(pid_t pid)
+{
+	char *folder = find_in(pid);
+	struct family family = { 0 };
+
+	if (folder)
+		return folder;
+	family_read(&family, pid);
+	for (size_t i = 0; i < family.v.n && !folder; i++)
+		folder = find_in(family.v.v[i]);
+	vec_done(&family.v);
+	return folder;
+}
+
+/* ---- copies */
+
+#define COPY_BYTES ((size_t)1 << 20)
+
+/* Copies bytes, as many as there are. */
+static int copy_bytes(int to, uint64_t to_at, int from, uint64_t at, uint64_t bytes,
+                      struct error *err)
+{
+	CLEANUP(free) char *buffer = xcalloc(COPY_BYTES, 1);
+
+	while (bytes) {
+		ssize_t n = pread(from, buffer, bytes < COPY_BYTES ? bytes : COPY_BYTES, (off_t)at);
+
+		if (n <= 0)
+			return n < 0 ? error_errno(err, "read") : 0;
+		errno = ENOSPC; /* for a short write */
+		if (pwrite(to, buffer, (size_t)n, (off_t)to_at) != n)
+			return error_errno(err, "write");
+		at += (uint64_t)n;
+		to_at += (uint64_t)n;
+		bytes -= (uint64_t)n;
+	}
+	return 0;
+}
+
+static int read_header(struct preload_header *ret, int fd)
+{
+	return pread(fd, ret, sizeof(*ret), 0) == (ssize_t)sizeof(*ret) ? 0 : -1;
+}
+
+/* Without the holes. A part that is dropped meanwhile may have been copied as zeros, so it is left out:
+ * the header says so before it is dropped. */
+static int copy_events(int to, int from, uint64_t size, struct error *err)
+{
+	struct preload_header before, after;
+	uint64_t at;
+
+	if (read_header(&before, from) < 0)
+		return 0; /* it has just been made */
+	at = before.first ? before.first : PRELOAD_RECORDS_AT;
+	if (size > at && copy_bytes(to, PRELOAD_RECORDS_AT, from, at, size - at, err) < 0)
+		return -1;
+	if (read_header(&after, from) < 0)
+		return 0;
+	if (after.first)
+		after.first = PRELOAD_RECORDS_AT + (after.first > at ? after.first - at : 0);
+	errno = ENOSPC;
+	return pwrite(to, &after, sizeof(after), 0) == (ssize_t)sizeof(after)
+	               ? 0
+	               : error_errno(err, "write");
+}
+
+/* The window moves to the data when it is full. */
+#define CALLS_TRIES 100
+
+static int copy_calls(int to, int from, uint64_t size, struct error *err)
+{
+	struct preload_header before, after;
+	uint64_t done;
+
+	if (read_header(&before, from) < 0)
+		return 0;
+	done = before.first;
+	for (unsigned i = 0; i < CALLS_TRIES; i++) {
+		if (copy_bytes(to, PRELOAD_CALLS_DATA_AT + done, from, PRELOAD_CALLS_DATA_AT + done,
+		               before.written - done, err) < 0 ||
+		    copy_bytes(to, 0, from, 0,
+		               size < PRELOAD_CALLS_DATA_AT ? size : PRELOAD_CALLS_DATA_AT,
+		               err) < 0)
+			return -1;
+		if (read_header(&after, from) < 0 || after.written == before.written)
+			break;
+		done = before.written;
+		before = after;
+	}
+	return 0;
+}
+
+/* @logs, @events: which files */
+static int copy_file(const char *to_dir, const char *from_dir, const char *name, struct error *err)
+{
+	CLEANUP(free) char *to_path = xasprintf("%s/%s", to_dir, name);
+	CLEANUP(free) char *from_path = xasprintf("%s/%s", from_dir, name);
+	CLEANUP(close) int from = open(from_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	CLEANUP(close) int to = -1;
+	struct stat st;
+	uint64_t size;
+	int ret;
+
+	if (from < 0 || fstat(from, &st) < 0 || !S_ISREG(st.st_mode))
+		return 0; /* it has gone */
+	size = (uint64_t)st.st_size;
+	to = open(to_path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (to < 0)
+		return error_errno(err, "%s", to_path);
+	if (str_has_suffix(name, PRELOAD_GIL_SUFFIX))
+		ret = copy_events(to, from, size, err);
+	else if (str_has_suffix(name, PRELOAD_CALLS_SUFFIX))
+		ret = copy_calls(to, from, size, err);
+	else
+		ret = copy_bytes(to, 0, from, 0, size, err);
+	return ret < 0 ? error_prefix(err, "%s", to_path) : 0;
+}
+
+enum files {
+	FILES_EVENTS, /* of threads */
+	FILES_LOGS,   /* of processes, and what belongs to them */
+};
+
+/* The launcher's log is written by ourselves after it was copied. */
+static bool is_one_of(enum files files, const char *name)
+{
+	bool events = str_has_suffix(name, PRELOAD_GIL_SUFFIX) ||
+	              str_has_suffix(name, PRELOAD_CALLS_SUFFIX);
+
+	return events ? files == FILES_EVENTS
+	              : files == FILES_LOGS && strcmp(name, PRELOAD_LAUNCHER) != 0 &&
+	                        strcmp(name, PRELOAD_CONTROL) != 0;
+}
+
+static int copy_files(const char *to, const char *from, enum files files, struct error *err)
+{
+	CLEANUP(closedir) DIR *dir = opendir(from);
+	struct dirent *entry;
+
+	if (!dir)
+		return error_errno(err, "%s", from);
+	while ((entry = readdir(dir)))
+		if (is_one_of(files, entry->d_name) && copy_file(to, from, entry->d_name, err) < 0)
+			return -1;
+	return 0;
+}
+
+static int map_control(struct preload_control **ret, const char *folder, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_CONTROL, folder);
+	CLEANUP(close) int fd = open(path, O_RDWR | O_CLOEXEC);
+	void *map = fd < 0 ? MAP_FAILED
+	                   : mmap(NULL, sizeof(**ret), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (map == MAP_FAILED)
+		return error_errno(err, "%s", path);
+	*ret = map;
+	return 0;
+}
+
+/* The events that are copied may refer to what is written to the logs meanwhile, so these are copied
+ * again. The end is noted before any event is copied, so that all threads have their events until then. */
+static int copy_all(struct preloading *p, const char *from, uint64_t *ret_end_ns, struct error *err)
+{
+	if (mkdir(p->folder, 0700) < 0)
+		return error_errno(err, "%s", p->folder);
+	if (copy_file(p->folder, from, PRELOAD_CONTROL, err) < 0 ||
+	    copy_file(p->folder, from, PRELOAD_LAUNCHER, err) < 0 ||
+	    copy_files(p->folder, from, FILES_LOGS, err) < 0 ||
+	    map_control(&p->control, p->folder, err) < 0)
+		return -1;
+	preloading_note_time(p);
+	*ret_end_ns = clock_now_ns();
+	preloading_stop(p);
+	return copy_files(p->folder, from, FILES_EVENTS, err) < 0 ||
+	                       copy_files(p->folder, from, FILES_LOGS, err) < 0
+	               ? -1
+	               : 0;
+}
+
+/* The recorder keeps more meanwhile. */
+static int copy_recording(struct preloading *p, const char *from, uint64_t *ret_end_ns,
+                          struct error *err)
+{
+	struct preload_control *control;
+	int ret;
+
+	if (map_control(&control, from, err) < 0)
+		return -1;
+	control->copying = 1;
+	ret = copy_all(p, from, ret_end_ns, err);
+	control->copying = 0;
+	munmap(control, sizeof(*control));
+	return ret;
+}
+
+int flight_copy(pid_t pid, const char *dir, struct error *err)
+{
+	CLEANUP(free) char *from = find(pid);
+	CLEANUP(free) char *recording = NULL;
+	CLEANUP(session_free) struct session *session = NULL;
+	CLEANUP(preloading_done) struct preloading p = { 0 };
+
+	if (!from)
+		return error_set(
+			err, ESRCH,
+			"process %d: no flight recorder is on in it (giltracer --flight), or it "
+			"is another user's",
+			(int)pid);
+	if (session_read(&session, from, err) < 0)
+		return -1;
+	if (!session->pass_count || !session->passes[0].preload)
+		return error_set(err, ENODATA, "%s: the session has no recording", from);
+	recording = xasprintf("%s/" RECORD_PRELOAD, from);
+	p.folder = xasprintf("%s/" RECORD_PRELOAD, dir);
+	if (copy_recording(&p, recording, &session->passes[0].stop_ns, err) < 0 ||
+	    copy_file(dir, from, "gil.children", err) < 0)
+		return -1;
+	return session_write(session, dir, err);
 }

@@ -4,6 +4,7 @@
 #define GILTRACER_RECORD_FLIGHT_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "record/record.h"
@@ -20,5 +21,9 @@ int flight_parse(uint64_t *ret_ns, const char *text, struct error *err);
 /* Fill in what --flight, if it is given, implies for the other options; an error if one of them has no
  * meaning with it. */
 int flight_options(struct record_options *options, struct error *err);
+
+/* Copy what the flight recorder of process pid, or of the program that pid runs, has now into the existing,
+ * empty folder dir, as a session that ends now. The recorder goes on. */
+int flight_copy(pid_t pid, const char *dir, struct error *err);
 
 #endif

@@ -236,7 +236,7 @@ static int write_offsets(const struct preloading *p, struct error *err)
 static int append(const struct preloading *p, const struct preload_entry *entry, const char *text,
                   struct error *err)
 {
-	CLEANUP(free) char *path = xasprintf("%s/launcher" PRELOAD_LOG_SUFFIX, p->folder);
+	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_LAUNCHER, p->folder);
 	CLEANUP(close)
 	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 	size_t len = entry->size - sizeof(*entry);

@@ -111,6 +111,11 @@ bool preloading_works(const struct preloading *p, uint32_t pid);
 
 void preloading_done(struct preloading *p);
 
+static inline void cleanup_preloading_done(struct preloading *p)
+{
+	preloading_done(p);
+}
+
 /* ---- in one that already runs */
 
 /* Loads the library into a program that already runs, by having the program execute a script

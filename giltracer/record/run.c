@@ -531,6 +531,7 @@ static int execute(struct job *job, const struct passes *passes, int in, struct 
 		.codes = passes->kinds[0] == PASS_GIL ? codes : NULL,
 		.children = children,
 		.stack = job->program.stack,
+		.flight = job->options->flight_ns,
 		.probes = passes->kinds[0] == PASS_GIL && job_uses_uprobes(job) &&
 		                          job->events.uprobes
 		                  ? job->events.probes

@@ -217,6 +217,50 @@ static int report_read(const struct session *session, const char *dir,
 	return status;
 }
 
+static void add_name(struct session_pass *pass, const char *line)
+{
+	char *end;
+	unsigned long pid = strtoul(line, &end, 10), tid = strtoul(end, &end, 10);
+
+	if (!pid || pid > INT32_MAX || !tid || tid > INT32_MAX || *end != ' ')
+		return;
+	pass->threads[pass->thread_count++] = (struct session_thread){ (uint32_t)pid, (uint32_t)tid,
+		                                                       xstrdup(end + 1) };
+}
+
+#define NAMES_MAX_BYTES (64 << 20)
+
+/* Lines "PID TID NAME", which whoever has recorded did not live to put into the session. */
+static void read_names(struct session_pass *pass, const char *path)
+{
+	CLEANUP(free) char *text = NULL;
+	char *line, *rest;
+	struct error ignored;
+	size_t lines = 1;
+
+	if (file_read_member(&text, NULL, path, NAMES_MAX_BYTES, &ignored) < 0)
+		return;
+	for (const char *c = text; *c; c++)
+		lines += *c == '\n';
+	pass->threads = xreallocarray(pass->threads, pass->thread_count + lines,
+	                              sizeof(*pass->threads));
+	for (line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		add_name(pass, line);
+}
+
+static void find_names(struct session *session, const char *dir)
+{
+	struct session_pass *pass = session->passes;
+	CLEANUP(free) char *children = xasprintf("%s/gil.children", dir);
+	CLEANUP(free) char *names = NULL;
+
+	if (!session->pass_count || pass->thread_count || !pass->preload)
+		return;
+	names = xasprintf("%s/%s/%s", dir, pass->preload, from_preload_names);
+	read_names(pass, names);
+	read_names(pass, children);
+}
+
 /* What a flight recorder has recorded is reported as of a program that was already running. */
 static int cut_flight(struct session *session, const char *dir, struct error *err)
 {
@@ -233,6 +277,10 @@ static int cut_flight(struct session *session, const char *dir, struct error *er
 		return -1;
 	if (start_ns <= pass->start_ns)
 		return 0;
+	if (start_ns >= end_ns)
+		return error_set(err, ENODATA,
+		                 "%s: newer events have replaced all of the recording (--max-size)",
+		                 dir);
 	text = xasprintf("the report is of the last %.3g s%s", (double)(end_ns - start_ns) / 1e9,
 	                 end_ns - start_ns < session->flight_ns
 	                         ? ": there was no room for more (--max-size)"
@@ -252,6 +300,7 @@ int report_session(const char *dir, const struct report_outputs *outputs, struct
 
 	if (session_read(&session, dir, err) < 0)
 		return -1;
+	find_names(session, dir);
 	status = cut_flight(session, dir, err) < 0 ? -1
 	         : session->pass_count
 	                 ? report_read(session, dir, outputs, err)

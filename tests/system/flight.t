@@ -6,7 +6,8 @@
 
 python=$(cpython 3.11) || python=$(cpython 3.13)
 
-# Two threads compete for the GIL in early() for a second, and then in late(), which is alike.
+# Two threads compete for the GIL in early() for a second, and then in late(), which is alike: for a second, or for
+# ever if it is to tell a FIFO that it is ready.
 cat >phases.py <<'END'
 import sys, threading, time
 
@@ -18,20 +19,22 @@ def late(until):
     while time.monotonic() < until:
         sum(range(2000))
 
-def work(start):
+def work(start, ready):
     early(start + 1)
     late(start + 2)
     barrier.wait()
+    if ready:
+        late(float('inf'))
 
-threads = 2
-barrier = threading.Barrier(threads + 1)
+ready = sys.argv[1:]
+barrier = threading.Barrier(3)
 start = time.monotonic()
-for i in range(threads):
-    threading.Thread(target=work, args=(start,), name=f'work-{i}', daemon=True).start()
+for i in range(2):
+    threading.Thread(target=work, args=(start, ready), name=f'work-{i}', daemon=True).start()
 barrier.wait()
-if len(sys.argv) > 1:
-    with open(sys.argv[1], 'w') as ready:
-        print('ready', file=ready)
+if ready:
+    with open(ready[0], 'w') as fifo:
+        print('ready', file=fifo)
     barrier.wait()
 END
 
@@ -63,12 +66,25 @@ mkfifo ready
 "$GILTRACER" --flight 500ms --python "$python" --keep killed -o got.html phases.py ready &
 giltracer=$!
 is "$(timeout 60 head -n 1 ready)" ready 'a program that does not end'
+program=$(sed 's/ .*//;q' killed/gil.children)
+for pid in $giltracer $program; do
+	ok 'snapshot writes a report of it' "$GILTRACER" snapshot -p "$pid" --json got.json -o got.html --keep shot
+	is_last got.json
+	is "$(json got.json 'sorted(t["name"] for t in d["threads"])')" "['MainThread', 'work-0', 'work-1']" \
+		'  with the names of threads'
+done
+ok 'its session can be kept' "$GILTRACER" report shot --json again.json -o got.html
+ok '  and reported again' cmp got.json again.json
 # shellcheck disable=SC2046 # several numbers
 kill -KILL $giltracer $(cat /proc/$giltracer/task/$giltracer/children)
 wait $giltracer 2>/dev/null || :
 ok 'after a kill -9 of the program and giltracer, the rest is reported' "$GILTRACER" report killed \
 	--json got.json -o got.html
 is_last got.json
+is "$(json got.json 'sorted(t["name"] for t in d["threads"])')" "['MainThread', 'work-0', 'work-1']" \
+	'  with the names of threads'
+exits 125 'snapshot of a process without a flight recorder' "$GILTRACER" snapshot -p $$
+like "$(cat err)" 'no flight recorder is on in it' '  is refused'
 
 # A turn of the GIL is some microseconds here: 48 MB in all.
 cat >turns.py <<'END'
@@ -93,6 +109,24 @@ ok '  is reported' "$GILTRACER" report many --json got.json -o got.html
 is "$(json got.json '300000 < d["passes"][0]["events"] < 600000')" True '  with the events for which there was room'
 like "$(json got.json '[c["text"] for c in d["caveats"]]')" 'no room for more \(--max-size\)' '  it says why no more'
 is "$(json got.json 'sum(t["unknown_ns"] for t in d["threads"])')" 0 '  nothing is unknown'
+
+
+# Parts of the files are dropped while they are copied.
+"$GILTRACER" record -q --flight 200ms --max-size 2 --python "$python" -o busy turns.py &
+giltracer=$!
+shots=0
+bad=
+until [ -e busy/sources.json ] || ! kill -0 $giltracer 2>/dev/null; do
+	run "$GILTRACER" snapshot -q -p "$giltracer" --json shot.json -o shot.html
+	[ "$status" = 0 ] || continue
+	shots=$((shots + 1))
+	what=$(json shot.json '(sum(t["unknown_ns"] for t in d["threads"]), [c["code"] for c in d["caveats"]])')
+	# The first ones may begin with the program, before the recorder has dropped anything.
+	case $what in "(0, ['flight'])" | *'[])') ;; *) bad="$bad $what" ;; esac
+done
+wait $giltracer || fail 'the program ends'
+ok 'a program is copied while it records very many events' [ $shots -gt 1 ]
+is "$bad" '' '  and each copy is whole'
 
 for wrong in 'abc' '0s' '2h' '31m' ''; do
 	exits 125 "--flight '$wrong'" "$GILTRACER" --flight "$wrong" phases.py

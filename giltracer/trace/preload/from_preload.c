@@ -39,6 +39,8 @@ struct from_preload {
 	bool ended, borrows; /* names and frames */
 };
 
+const char from_preload_names[] = PRELOAD_NAMES;
+
 /* ---- streams in the order of stamps */
 
 static bool is_before(const struct from_preload *fp, uint32_t a, uint32_t b)
@@ -492,8 +494,9 @@ int from_preload_window(uint64_t *ret_start, uint64_t *ret_end, const char *dir,
 	first_ns = fp->heap.n
 	                   ? preload_log_time(&fp->log, fp->streams.v[fp->heap.v[0]].stamp, &near)
 	                   : 0;
+	/* What was dropped ends with this instant, at which another event may be. */
 	if (dropped)
-		dropped_ns = preload_log_time(&fp->log, dropped, &near);
+		dropped_ns = preload_log_time(&fp->log, dropped, &near) + 1;
 	if (!end_ns)
 		end_ns = last_event_ns(source);
 	*ret_start = end_ns > kept_ns ? end_ns - kept_ns : 0;

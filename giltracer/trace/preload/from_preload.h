@@ -12,6 +12,9 @@
 #include "base/error.h"
 #include "trace/source.h"
 
+/* The folder's file of thread names: lines "PID TID NAME". */
+extern const char from_preload_names[];
+
 /*
  * Open the folder; close with source_close. A file that is not a recording is an error; a truncated
  * one yields the events before its end, and source->stats tells that. with: another
