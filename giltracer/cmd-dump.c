@@ -21,7 +21,7 @@
 #include "trace/preload/from_preload.h"
 #include "trace/perf/stacks.h"
 #include "trace/print.h"
-#include "trace/pycode.h"
+#include "python/pycode.h"
 #include "trace/slices.h"
 
 struct dump {

@@ -10,9 +10,9 @@
 #include "base/opts.h"
 #include "base/utf8.h"
 #include "cmd.h"
-#include "locate/framefetch.h"
-#include "locate/probes.h"
-#include "locate/python.h"
+#include "python/framefetch.h"
+#include "python/probes.h"
+#include "python/python.h"
 #include "record/record.h"
 
 static const char *cost_name(enum probe_cost cost)

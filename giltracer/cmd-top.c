@@ -27,7 +27,7 @@
 #include "cmd.h"
 #include "live/keep.h"
 #include "live/usage.h"
-#include "locate/python.h"
+#include "python/python.h"
 #include "record/execution.h"
 #include "record/notes.h"
 #include "record/perf.h"

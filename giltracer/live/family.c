@@ -10,7 +10,7 @@
 #include "base/cleanup.h"
 #include "base/procfs.h"
 #include "base/str.h"
-#include "locate/process.h"
+#include "python/process.h"
 
 #define DEPTH_MAX   64
 #define PYTHONS_MAX 20

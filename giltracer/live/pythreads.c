@@ -8,9 +8,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/utf8.h"
-#include "live/batch.h"
-#include "live/memory.h"
-#include "live/pyobject.h"
+#include "python/memory.h"
+#include "python/pyobject.h"
 
 #define AGAIN_NS  NS_PER_SECOND /* a thread may be renamed */
 #define SOONER_NS (20 * NS_PER_MS)

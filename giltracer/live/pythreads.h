@@ -9,7 +9,7 @@
 
 #include "base/idmap.h"
 #include "base/vec.h"
-#include "live/target.h"
+#include "python/target.h"
 
 #define PYTHREAD_NAME 64
 

@@ -13,7 +13,7 @@
 #include "base/file.h"
 #include "base/procfs.h"
 #include "base/str.h"
-#include "live/target.h"
+#include "python/target.h"
 
 static bool is_same_file(pid_t pid, const char *name)
 {
@@ -81,7 +81,7 @@ int remote_check_owner(const struct target *target, struct error *err)
 #include "base/thread.h"
 #include "binary/symbols.h"
 #include "live/cstack.h"
-#include "live/memory.h"
+#include "python/memory.h"
 #include "perfdata/unwind.h"
 #include "preload/format.h"
 

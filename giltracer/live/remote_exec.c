@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "live/memory.h"
+#include "python/memory.h"
 #include "live/remote_call.h"
-#include "live/target.h"
+#include "python/target.h"
 
 #define THREADS_MAX 100000
 

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "live/pythreads.h"
-#include "live/target.h"
+#include "python/target.h"
 #include "trace/samples.h"
 
 /* @code: borrowed from the target; @line: 0 if unknown */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Finds the interpreters and threads. The elements that the last walk found are read first, in few
- * system calls (live/batch.h), because the lists seldom change. If these elements no longer form
+ * system calls (python/memory.h), because the lists seldom change. If these elements no longer form
  * the lists, the lists are walked again.
  */
 #include "live/snapshot_state.h"

@@ -8,9 +8,9 @@
 #define GILTRACER_LIVE_SNAPSHOT_STATE_H
 
 #include "live/cstack.h"
-#include "live/memory.h"
+#include "python/memory.h"
 #include "live/snapshot.h"
-#include "live/stack_reader.h"
+#include "python/stack_reader.h"
 #include "live/tasks.h"
 
 #define ATTEMPTS 8

@@ -20,7 +20,7 @@
 #include "base/procfs.h"
 #include "base/str.h"
 #include "live/totals_settle.h"
-#include "locate/process.h"
+#include "python/process.h"
 
 /* After this time, a store is certain to be visible to every CPU. */
 #define VISIBLE_NS 1000

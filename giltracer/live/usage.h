@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 #include "live/keep.h"
-#include "locate/python.h"
+#include "python/python.h"
 
 enum usage_holder_kind {
 	USAGE_GROUP,  /* of threads */

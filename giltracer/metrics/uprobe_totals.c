@@ -31,7 +31,7 @@
 #include "base/vec.h"
 #include "live/event_totals.h"
 #include "live/snapshot.h"
-#include "locate/probes.h"
+#include "python/probes.h"
 #include "system/perf_access.h"
 #include "system/tracefs.h"
 #include "system/uprobes.h"

@@ -15,7 +15,7 @@
 #include "base/error.h"
 #include "base/idmap.h"
 #include "base/vec.h"
-#include "perfdata/cursor.h"
+#include "base/cursor.h"
 #include "perfdata/perf_sample.h"
 #include "perfdata/tracefmt.h"
 

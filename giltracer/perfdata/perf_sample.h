@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "perfdata/cursor.h"
+#include "base/cursor.h"
 
 #define SAMPLE_NOWHERE UINT16_MAX
 

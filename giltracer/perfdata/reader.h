@@ -18,7 +18,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
-#include "perfdata/cursor.h"
+#include "base/cursor.h"
 #include "perfdata/header.h"
 
 /**

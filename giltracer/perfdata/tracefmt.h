@@ -13,7 +13,7 @@
 #include "base/cleanup.h"
 #include "base/error.h"
 #include "base/vec.h"
-#include "perfdata/cursor.h"
+#include "base/cursor.h"
 
 enum tracefmt_kind {
 	TRACEFMT_NUMBER,

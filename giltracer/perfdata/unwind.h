@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "binary/cfi.h"
-#include "perfdata/cursor.h"
+#include "base/cursor.h"
 #include "perfdata/maps.h"
 
 #define UNWIND_MAX_FRAMES 1024

@@ -241,7 +241,7 @@ struct preload_entry {
 #define PRELOAD_ENTRY_MAX (1 << 20)
 
 /* Followed by its qualified name (before CPython 3.11, its name), file and line table
- * (trace/pycode.h), without terminators. */
+ * (python/pycode.h), without terminators. */
 struct preload_function {
 	uint32_t first_line;
 	uint32_t name_len, file_len, table_len;

@@ -117,7 +117,7 @@ static inline void cleanup_sampling_done(struct sampling *sampling)
  * @entry, @imports: see share/python/program.py
  * @python_trace: file for VizTracer's trace; "=" if the library records calls; NULL for none
  * @python_trace_entries: how many entries VizTracer keeps
- * @codes: file for the program's code objects (trace/pycode.h); NULL for none
+ * @codes: file for the program's code objects (python/pycode.h); NULL for none
  * @stack: how the library hides our frames from the program, as in program.py; NULL: it cannot
  * @children: file for the thread names of forked children; removed afterwards
  * @probes: what @perf records, and what the program must contain; NULL for none

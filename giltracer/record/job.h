@@ -5,9 +5,9 @@
 #define GILTRACER_RECORD_JOB_H
 
 #include "system/perf_access.h"
-#include "locate/probes.h"
-#include "locate/python.h"
-#include "locate/shebang.h"
+#include "python/probes.h"
+#include "python/python.h"
+#include "python/shebang.h"
 #include "session/session.h"
 #include "system/uprobes.h"
 #include "record/library.h"

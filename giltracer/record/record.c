@@ -24,7 +24,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "binary/debugfile.h"
-#include "locate/python.h"
+#include "python/python.h"
 #include "record/flight.h"
 #include "record/job.h"
 #include "record/library.h"

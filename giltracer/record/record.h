@@ -9,9 +9,9 @@
 #include "base/child.h"
 #include "base/error.h"
 #include "base/opts.h"
-#include "locate/framefetch.h"
-#include "locate/probes.h"
-#include "locate/python.h"
+#include "python/framefetch.h"
+#include "python/probes.h"
+#include "python/python.h"
 #include "session/session.h"
 
 /* What records the GIL's events: perf by uprobes, or a library inside the program; PROBES_BOTH:

@@ -21,7 +21,7 @@
 #include "trace/merge.h"
 #include "trace/names.h"
 #include "trace/perf/stacks.h"
-#include "trace/pycode.h"
+#include "python/pycode.h"
 #include "trace/readahead.h"
 #include "trace/samples.h"
 #include "trace/slices.h"

@@ -37,7 +37,7 @@
  * samples: sampled stacks of the threads, see trace/samples.h.
  *
  * wakeups: perf.data of wake-ups and of the threads on each CPU, of the whole machine.
- * code_objects: see trace/pycode.h.
+ * code_objects: see python/pycode.h.
  *
  * no_children: reports are about the main process of each pass only.
  *

@@ -22,7 +22,7 @@
 #include "base/file.h"
 #include "base/procfs.h"
 #include "base/str.h"
-#include "locate/probes.h"
+#include "python/probes.h"
 #include "system/probe_lease.h"
 #include "system/sandbox.h"
 

@@ -9,7 +9,7 @@
 #include "base/alloc.h"
 #include "base/filemap.h"
 #include "base/idmap.h"
-#include "perfdata/cursor.h"
+#include "base/cursor.h"
 #include "trace/names.h"
 #include "trace/stacks.h"
 

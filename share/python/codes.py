@@ -2,7 +2,7 @@
 """Describe the code objects of this process, so that an address becomes a function and a line.
 
 Runs in the traced interpreter (CPython 3.6 and later) when tracing has ended; the format is that of
-giltracer/trace/pycode.h. No module with a Python file is imported, because the program may have a
+giltracer/python/pycode.h. No module with a Python file is imported, because the program may have a
 file of the same name: gc and _struct are built in, or extensions that nobody replaces.
 """
 import gc

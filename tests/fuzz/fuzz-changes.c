@@ -19,7 +19,7 @@
 #include "trace/perf/from_perf.h"
 #include "trace/preload/from_preload.h"
 #include "trace/print.h"
-#include "trace/pycode.h"
+#include "python/pycode.h"
 #include "trace/samples.h"
 
 #define CHANGE    3 /* bytes */

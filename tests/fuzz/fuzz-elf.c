@@ -3,7 +3,7 @@
 #include "binary/module.h"
 #include "binary/symbolize.h"
 #include "binary/symbols.h"
-#include "locate/gil_scan.h"
+#include "python/gil_scan.h"
 
 #include "budget.h"
 #include "file-bytes.h"

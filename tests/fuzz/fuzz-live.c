@@ -11,7 +11,7 @@
 
 #include "base/alloc.h"
 #include "live/snapshot.h"
-#include "live/stack_reader.h"
+#include "python/stack_reader.h"
 
 #define SIZE  65536
 #define LOOKS 3

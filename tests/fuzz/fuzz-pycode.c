@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "trace/pycode.h"
+#include "python/pycode.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

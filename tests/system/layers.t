@@ -89,7 +89,7 @@ for folder in $folders; do
 	case $folder in base | record) continue ;; esac
 	is "$(calls "$loud" "$folder" | grep -vE "^$spokesmen")" '' "$folder neither prints nor exits"
 	case $folder in
-	binary | locate | system) ;;
+	binary | python | system) ;;
 	*) is "$(calls _exit "$folder")" '' "$folder does not _exit" ;;
 	esac
 	is "$(sources "$folder" | grep '\.c$' | xargs grep -HnEw 'stdout|stderr' |

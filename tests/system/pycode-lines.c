@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "trace/pycode.h"
+#include "python/pycode.h"
 
 /* stdin: lines of ADDRESS FIRST-LINE BASE UNITS STEP, as pycode.py writes them. */
 int main(int argc, char **argv)

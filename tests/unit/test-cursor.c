@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reading numbers and strings from bytes, also past their end. */
-#include "perfdata/cursor.h"
+#include "base/cursor.h"
 
 #include "tap.h"
 

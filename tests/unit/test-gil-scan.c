@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "base/str.h"
-#include "locate/gil_scan.h"
+#include "python/gil_scan.h"
 #include "binary/symbols.h"
 
 #include "built.h"

@@ -5,7 +5,7 @@
 #include "base/str.h"
 #include "trace/names.h"
 #include "trace/perf/frames.h"
-#include "trace/pycode.h"
+#include "python/pycode.h"
 #include "trace/stacks.h"
 
 #include "tap.h"

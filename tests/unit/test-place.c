@@ -3,9 +3,9 @@
 #include <stdlib.h>
 
 #include "base/str.h"
-#include "locate/place.h"
-#include "locate/probedef.h"
-#include "locate/probes.h"
+#include "python/place.h"
+#include "python/probedef.h"
+#include "python/probes.h"
 #include "binary/symbols.h"
 
 #include "built.h"

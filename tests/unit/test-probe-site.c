@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Chooses the place of a probe in a prologue: an instruction that the kernel emulates and that
  * every call executes. */
-#include "locate/probe_site.h"
+#include "python/probe_site.h"
 
 #include "tap.h"
 

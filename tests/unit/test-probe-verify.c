@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "locate/probes.h"
+#include "python/probes.h"
 #include "system/uprobes.h"
 
 #include "built.h"

@@ -2,7 +2,7 @@
 /* Probe definitions: what is read, and that each mistake is reported with its line. */
 #include <stdlib.h>
 
-#include "locate/probedef.h"
+#include "python/probedef.h"
 
 #include "tap.h"
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "trace/pycode.h"
+#include "python/pycode.h"
 
 #include "tap.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/str.h"
-#include "locate/shebang.h"
+#include "python/shebang.h"
 #include "tap.h"
 
 static char path[] = "/tmp/test-shebang.XXXXXX";

@@ -8,7 +8,7 @@
 #include "base/idmap.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "perfdata/cursor.h"
+#include "base/cursor.h"
 #include "preload/format.h"
 #include "trace/calls/tasks.h"
 #include "trace/preload/log.h"

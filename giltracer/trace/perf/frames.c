@@ -10,7 +10,7 @@
 #include "base/idmap.h"
 #include "base/vec.h"
 #include "trace/names.h"
-#include "trace/pycode.h"
+#include "python/pycode.h"
 #include "trace/stacks.h"
 
 /*

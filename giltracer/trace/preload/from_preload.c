@@ -14,7 +14,7 @@
 #include "preload/format.h"
 #include "trace/names.h"
 #include "trace/preload/stream.h"
-#include "trace/pycode.h"
+#include "python/pycode.h"
 #include "trace/stacks.h"
 
 /* Longer than the code of Condition.wait, in bytes. */

@@ -8,7 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/filemap.h"
-#include "perfdata/cursor.h"
+#include "base/cursor.h"
 #include "preload/format.h"
 
 /* More than any recording has: some work grows with the product of processes and threads. */

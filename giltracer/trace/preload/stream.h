@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/filemap.h"
-#include "perfdata/cursor.h"
+#include "base/cursor.h"
 #include "trace/event.h"
 #include "trace/preload/log.h"
 
