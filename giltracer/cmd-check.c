@@ -14,7 +14,7 @@
 #include "system/sandbox.h"
 #include "system/perf_access.h"
 #include "system/setup.h"
-#include "python/framefetch.h"
+#include "python/probes.h"
 #include "python/probes.h"
 #include "python/python.h"
 #include "system/uprobes.h"

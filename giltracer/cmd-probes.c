@@ -10,7 +10,7 @@
 #include "base/opts.h"
 #include "base/utf8.h"
 #include "cmd.h"
-#include "python/framefetch.h"
+#include "python/probes.h"
 #include "python/probes.h"
 #include "python/python.h"
 #include "record/record.h"

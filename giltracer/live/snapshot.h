@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/vec.h"
-#include "live/pythreads.h"
+#include "python/pythreads.h"
 #include "python/target.h"
 #include "trace/samples.h"
 
@@ -31,7 +31,7 @@ enum gil_relation {
  * once, with its frames in all interpreters.
  * @tid: its number in the kernel, in our namespace; 0: the thread has ended, has not started yet,
  * or cannot be identified
- * @name: the program's name for it (live/pythreads.h), else the kernel's
+ * @name: the program's name for it (python/pythreads.h), else the kernel's
  * @named: the name is the program's
  * @state: R, S, D, T, Z as in /proc/PID/task/TID/stat; '?' if unknown
  * @activity: what it is doing, judged by its system call

@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "base/idmap.h"
 #include "base/vec.h"
-#include "live/activity.h"
+#include "trace/samples.h"
 
 /**
  * @tid: in our PID namespace; @own_tid: in the process's own
@@ -42,5 +42,19 @@ void tasks_done(struct tasks *tasks);
 
 /* The thread with this number in the process's own PID namespace; NULL: none. */
 const struct task *tasks_find(const struct tasks *tasks, uint32_t own_tid);
+
+/* ---- finds the C stack of a thread in the memory of a process */
+
+/**
+ * The mapping that contains an address, from low to high; high is 0 if there is none. The stack of
+ * a thread other than the main one ends with the data to which its pthread_t points.
+ * @of_main: it is the main thread's stack
+ */
+struct cstack {
+	uint64_t low, high;
+	bool of_main;
+};
+
+struct cstack cstack_find(pid_t pid, uint64_t address);
 
 #endif

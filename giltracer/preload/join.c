@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A program that was already running. The launcher makes CPython load the library
- * (live/remote_exec.h, live/remote_call.h), which is therefore not in front of libc: in CPython's
+ * (live/remote.h, live/remote.h), which is therefore not in front of libc: in CPython's
  * memory, the addresses of libc's functions are replaced by ours, and restored when the recording
  * ends. The library stays loaded without effect.
  *

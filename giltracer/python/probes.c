@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "python/framefetch.h"
+#include "python/probes.h"
 #include "python/place.h"
 #include "python/probedef.h"
 #include "python/python.h"

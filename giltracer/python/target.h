@@ -34,7 +34,7 @@ struct codes;
  * @code_type: address of PyCode_Type
  * @look: the number of looks at the process; a code object is read at most once per look
  * @line_bytes: of line tables that were decoded for this look
- * @entries: of dicts that may still be read (python/pyobject.h)
+ * @entries: of dicts that may still be read (python/pythreads.c)
  */
 struct target {
 	pid_t pid;
@@ -76,5 +76,11 @@ const struct live_code *target_code_at(const struct target *target, size_t index
 uint32_t target_line(struct target *target, const struct live_code *code, uint64_t instruction);
 
 DEFINE_CLEANUP(struct target *, target_close);
+
+/* ---- writes the code objects seen in running processes as a list that reports read */
+
+/* Write those of n processes, at least one, to path in the format of python/pycode.h, completely or
+ * not at all; those of another version than the first one's are left out. */
+int codes_write(struct target *const *targets, size_t n, const char *path, struct error *err);
 
 #endif

@@ -28,7 +28,7 @@
 #include "base/procfs.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "live/codes.h"
+#include "python/target.h"
 #include "live/family.h"
 #include "live/snapshot.h"
 #include "python/probes.h"

@@ -119,7 +119,7 @@ static inline void cleanup_preloading_done(struct preloading *p)
 /* ---- in one that already runs */
 
 /* Loads the library into a program that already runs, by having the program execute a script
- * (live/remote_exec.h, live/remote_call.h). */
+ * (live/remote.h, live/remote.h). */
 
 struct target;
 

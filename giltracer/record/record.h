@@ -9,7 +9,7 @@
 #include "base/child.h"
 #include "base/error.h"
 #include "base/opts.h"
-#include "python/framefetch.h"
+#include "python/probes.h"
 #include "python/probes.h"
 #include "python/python.h"
 #include "session/session.h"

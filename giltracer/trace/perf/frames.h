@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Turns the Python frames that a probe on take_gil fetched (with the fields of python/framefetch.h)
+ * Turns the Python frames that a probe on take_gil fetched (with the fields of python/probes.h)
  * into stacks. Uncertain frames are dropped: an object is code only if its type is PyCode_Type, and
  * a listed code object is the same only if address, first line and name agree. Frames of the
  * interpreter's own, which belong to no function, are omitted; so are giltracer's own functions,

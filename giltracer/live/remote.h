@@ -7,8 +7,8 @@
  * The thread goes on by itself, whatever happens to this process: its registers are on its stack in
  * the form that the kernel gives to a signal handler, and the call returns through rt_sigreturn(2).
  */
-#ifndef GILTRACER_LIVE_REMOTE_CALL_H
-#define GILTRACER_LIVE_REMOTE_CALL_H
+#ifndef GILTRACER_LIVE_REMOTE_H
+#define GILTRACER_LIVE_REMOTE_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -52,5 +52,34 @@ bool remote_call_withdraw(struct remote_call *call, const char *text);
 
 /* Whether the process sees the same files as we do, and belongs to this user. */
 int remote_check_owner(const struct target *target, struct error *err);
+
+/*
+ * ---- Makes a running CPython execute a script (PEP 768, CPython 3.14 and later). Its main thread does
+ * so at its next check for pending work between bytecodes. As by sys.remote_exec(), the process's
+ * memory is written; the process is not stopped.
+ */
+
+struct target;
+
+/**
+ * The main thread, which is to execute the script.
+ * @request, @script: addresses of the flag and of the path
+ * @breaker: address of the byte that makes the thread check for work
+ * @gil: address of its interpreter's GIL
+ */
+struct remote_exec {
+	const struct target *target;
+	uint64_t request, script, breaker, gil;
+};
+
+/* Whether the process can be asked. Errors: ENOTSUP: its version does not support it, or it is
+ * disabled; EACCES: the process belongs to another user or container. */
+int remote_exec_find(struct remote_exec *ret, const struct target *target, struct error *err);
+
+/* Ask; path is absolute, and readable by the process. Error EBUSY: another script is pending. */
+int remote_exec_ask(const struct remote_exec *remote, const char *path, struct error *err);
+
+/* Withdraw the request. False: the script has begun or ended. */
+bool remote_exec_withdraw(const struct remote_exec *remote);
 
 #endif
