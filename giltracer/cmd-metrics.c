@@ -88,7 +88,7 @@ static int counting_prepare(struct counting *ret, const struct record_options *o
 	failed = job_find_program(ret->job, argv, err);
 	if (failed < 0)
 		return failed;
-	return preloading_check_gil(&ret->job->events.preloading, ret->job->program.python, err);
+	return job_find_gil_library(ret->job, err);
 }
 
 /* ---- the program */
@@ -143,7 +143,7 @@ static int run_counted(const struct counting *counting, const char *folder,
                        struct group_signals *group, struct error *err)
 {
 	const struct job *job = counting->job;
-	CLEANUP(free) char *preload = preloading_variable(job->events.preloading.library);
+	CLEANUP(free) char *preload = preloading_variable(job->events.library.library);
 	CLEANUP(free) char *totals = xasprintf(TOTALS_ENV "=%s", folder);
 	CLEANUP(free) const char **argv = argv_of(job);
 	char *env[] = { preload, totals, NULL };

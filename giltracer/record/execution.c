@@ -34,6 +34,7 @@
 #include "python/probes.h"
 #include "python/process.h"
 #include "preload/format.h"
+#include "record/engine.h"
 #include "record/group_signals.h"
 #include "record/library.h"
 #include "record/notes.h"
@@ -387,7 +388,7 @@ struct member {
  * at its end (the files and lines of its code objects, the names of its threads) is read from its
  * memory, and its stacks are read now and then for that.
  * @pid: of the process; @pidfd: of one that ran before; -1: it is ours
- * @held: the uprobes, until the recordings have ended; @keep_until_ns: they stay at least until then
+ * @held: of an engine that was replaced; @keep_until_ns: when to examine again whether another one takes over
  * @channel: our end; -1: there is none, or the program has closed its own
  * @codes: the list that comes by the channel; NULL: its file is the program's
  * @tstp: signalfd of SIGTSTP; -1: none
@@ -405,7 +406,7 @@ struct execution {
 	struct execution_result *result;
 	struct recorders recorders;
 	pid_t pid;
-	VEC(int) held;
+	struct engine_held held;
 	uint64_t keep_until_ns;
 
 	struct child program;
@@ -609,31 +610,33 @@ static void handle_stop(struct execution *e, const char *time)
 	answer(e, "ok");
 }
 
-/* Whether a thread belongs to the process that we started, not to a child of it. */
-static bool has_thread_of(const struct execution *e, uint32_t tid)
+static struct engine_process process_of(const struct execution *e, uint32_t tid)
 {
-	CLEANUP(free) char *path = procfs_path(e->pid, (pid_t)tid, "");
+	const struct member *first = e->members.n ? &e->members.v[0] : NULL;
 
-	return access(path, F_OK) == 0;
+	return (struct engine_process){ .plan = e->plan,
+		                        .recorders = &e->recorders,
+		                        .pid = e->pid,
+		                        .tid = tid,
+		                        .target = first ? first->target : NULL,
+		                        .snapshots = first ? first->snapshots : NULL,
+		                        .no_target = &e->no_target };
 }
 
-static bool has_probes(const struct execution *e, uint32_t tid, struct error *err)
+static int start_engine(struct execution *e, uint64_t *start_ns, struct error *err)
 {
-	return !e->plan->probes || !recorder_has_events(&e->recorders.v[0]) ||
-	       !has_thread_of(e, tid) || probe_verify_process(e->pid, e->plan->probes, err) == 0;
+	const struct engine_process process = process_of(e, 0);
+	const struct engine *engine = e->plan->engine;
+
+	return engine && engine->start ? engine->start(&process, start_ns, err) : 0;
 }
 
-/* Another engine is better than a library that is not there; without one, the program runs. */
-static bool has_library(const struct execution *e, uint32_t tid, struct error *err)
+static int engine_records(const struct execution *e, uint32_t tid, struct error *err)
 {
-	const struct execution_plan *plan = e->plan;
+	const struct engine_process process = process_of(e, tid);
+	const struct engine *engine = e->plan->engine;
 
-	if (!plan->may_change || plan->probes || preloading_works(plan->preloading, tid))
-		return true;
-	error_set(err, ESTALE,
-	          "the library was not loaded into the program, because something "
-	          "cleared its environment or it never has a GIL");
-	return false;
+	return engine && engine->records ? engine->records(&process, err) : 0;
 }
 
 /* Kills the program if it cannot be recorded, before it does any work of its own: a run without
@@ -642,7 +645,7 @@ static bool can_record(struct execution *e, uint32_t tid)
 {
 	struct error err;
 
-	if (has_probes(e, tid, &err) && has_library(e, tid, &err))
+	if (engine_records(e, tid, &err) == 0)
 		return true;
 	str_set_once(&e->failure, err.text);
 	e->unrecordable = true;
@@ -933,73 +936,51 @@ static uint64_t traced_ns(const struct execution *e, uint64_t now)
 	return start_ns && now > start_ns ? now - start_ns : 0;
 }
 
-/* ---- from uprobes to the library */
+/* ---- from one engine to the next */
 
 static bool may_hand_over(const struct execution *e)
 {
-	return e->plan->may_hand_over && is_recording(e) && e->result->start_ns &&
-	       !e->result->handover_ns;
+	return e->plan->then && is_recording(e) && e->result->start_ns && !e->result->handover_ns;
 }
 
-/* Whether uprobes record the process, but not the library, which is not in it or not yet. */
-static bool lacks_library(const struct execution *e, pid_t pid)
-{
-	CLEANUP(free) char *maps = procfs_read(pid, 0, "maps", NULL);
-
-	return maps && !preloading_works(e->plan->preloading, (uint32_t)pid) &&
-	       strstr(maps, e->plan->probes->path);
-}
-
-static bool all_have_library(const struct execution *e)
+static bool covers_all(const struct execution *e)
 {
 	struct family family = { 0 };
 	bool all = true;
 
 	family_read(&family, e->pid);
 	for (size_t i = 0; i < family.v.n && all; i++)
-		all = !lacks_library(e, family.v.v[i]);
+		all = e->plan->then->covers(e->plan, family.v.v[i]);
 	vec_done(&family.v);
 	return all;
 }
 
-static void hold_uprobes(struct execution *e)
+static void drop_held(struct execution *e)
 {
-	const struct probe_set *set = e->plan->probes;
-
-	for (size_t i = 0; i < set->probes.n; i++) {
-		int fd = perf_hold_event(set->group, set->probes.v[i].event);
-
-		if (fd >= 0)
-			*vec_push(&e->held) = fd;
-	}
-}
-
-static void drop_uprobes(struct execution *e)
-{
-	for (size_t i = 0; i < e->held.n; i++)
-		close(e->held.v[i]);
-	vec_done(&e->held);
+	for (size_t i = 0; i < e->held.v.n; i++)
+		close(e->held.v.v[i]);
+	vec_done(&e->held.v);
 }
 
 /* Each recording begins before its predecessor ends, so that nothing is missed. */
 static void look_at_cost(struct execution *e)
 {
 	const struct execution_plan *plan = e->plan;
+	const struct engine_process process = process_of(e, 0);
 	struct error err;
 
-	if (!may_hand_over(e) || clock_now_ns() < e->keep_until_ns ||
-	    !preloading_finds_slow(plan->preloading))
+	if (!may_hand_over(e) || clock_now_ns() < e->keep_until_ns || !plan->then->is_due(plan))
 		return;
 	e->keep_until_ns = clock_now_ns() + KEEP_MS * NS_PER_MS;
-	if (!all_have_library(e))
+	if (!covers_all(e))
 		return;
 	if (recorders_enable_standby(&e->recorders, &err) < 0) {
 		log_debug("uprobes go on: %s", err.text);
 		return;
 	}
 	e->result->handover_ns = clock_now_ns();
-	preloading_take_over(plan->preloading);
-	hold_uprobes(e);
+	plan->then->take_over(plan);
+	plan->engine->retire(&process, &e->held);
 	recorder_stop(&e->recorders.v[0]);
 	plan->on_handover(traced_ns(e, e->result->handover_ns));
 }
@@ -1259,7 +1240,7 @@ static int run_program(struct execution *e, struct error *err)
 		return -1;
 	if (signals_ending())
 		return error_set(err, EINTR, "interrupted");
-	if (e->plan->probes && probe_verify_file(e->plan->probes, err) < 0)
+	if (start_engine(e, NULL, err) < 0)
 		return -1;
 	start_ns = clock_now_ns();
 	begin_accounts(e, &cgroup);
@@ -1300,81 +1281,22 @@ static int run_program(struct execution *e, struct error *err)
 
 /* ---- to join a process that runs already */
 
-static bool has_thread(const struct snapshot *snapshot, uint32_t tid)
-{
-	for (size_t i = 0; i < snapshot->threads.n; i++)
-		if (snapshot->threads.v[i].tid == tid)
-			return true;
-	return false;
-}
-
-/* The library sees only threads that use the GIL. Notes those that were there before and are without
- * it now: unless they have records, they have been without it since. */
-static void note_idle(const struct execution *e, const struct snapshot *before)
-{
-	const struct member *m = &e->members.v[0];
-	struct snapshot now;
-	struct error ignored;
-
-	if (snapshot_take(&now, m->snapshots, &ignored) < 0)
-		return;
-	for (size_t i = 0; i < now.threads.n; i++) {
-		const struct snapshot_thread *t = &now.threads.v[i];
-
-		if (t->tid && t->tid != (uint32_t)m->pid && t->gil == GIL_NONE &&
-		    has_thread(before, t->tid))
-			preloading_note_idle(e->plan->preloading, (uint32_t)m->pid, t->tid);
-	}
-	snapshot_done(&now);
-}
-
-static int join_process(const struct execution *e, struct error *err)
-{
-	const struct member *m = &e->members.v[0];
-	struct snapshot before;
-	struct error ignored;
-	int ret;
-
-	preloading_note_time(e->plan->preloading);
-	if (!m->target) {
-		*err = e->no_target;
-		return -1;
-	}
-	if (snapshot_take(&before, m->snapshots, &ignored) < 0)
-		before = (struct snapshot){ 0 };
-	ret = joining_begin(e->plan->preloading, m->target, e->plan->no_children, err);
-	if (ret < 0) {
-		err->code = ESTALE;
-	} else {
-		e->result->start_ns = e->plan->preloading->control->joined_ns;
-		note_idle(e, &before);
-	}
-	snapshot_done(&before);
-	return ret;
-}
-
 static int start_process(struct execution *e, struct error *err)
 {
 	struct recorders *r = &e->recorders;
 
 	if (start_recorders(e, err) < 0)
 		return -1;
-	if (e->plan->probes && probe_verify_file(e->plan->probes, err) < 0)
-		return -1;
 	begin_asleep(e);
 	recorders_command(r, "enable", &e->result->perf_note);
 	e->result->start_ns = clock_now_ns();
-	if (e->plan->preloading) {
-		if (join_process(e, err) < 0)
-			return -1;
+	if (start_engine(e, &e->result->start_ns, err) < 0)
+		return -1;
+	if (e->plan->preloading)
 		begin_asleep_joined(e);
-	}
 	if (e->plan->sampling && sampling_start(e->plan->sampling, e->pid, err) < 0)
 		return -1;
-	if (e->plan->probes && !has_ended(e) && recorder_has_events(&r->v[0]) &&
-	    probe_verify_process(e->pid, e->plan->probes, err) < 0)
-		return -1;
-	return 0;
+	return has_ended(e) ? 0 : engine_records(e, 0, err);
 }
 
 static int run_process(struct execution *e, struct error *err)
@@ -1427,7 +1349,7 @@ static void end(struct execution *e)
 {
 	child_done(&e->program);
 	recorders_done(&e->recorders);
-	drop_uprobes(e);
+	drop_held(e);
 	group_signals_done(&e->group);
 	if (e->channel >= 0)
 		close(e->channel);

@@ -17,6 +17,7 @@
 #include "session/session.h"
 #include "system/host.h"
 
+struct engine;
 struct preloading;
 struct probe_set;
 
@@ -130,8 +131,8 @@ static inline void cleanup_sampling_done(struct sampling *sampling)
  * @sampling: stacks to sample meanwhile; NULL for none
  * @limit: when the recordings end at the latest; the program goes on
  * @on_limit: called with the reason as soon as a limit ends them; may be NULL
- * @may_hand_over: the library takes over from uprobes, the first of @perf, if these cost the program
- * too much, and another one of @perf stands by
+ * @engine: NULL: none; @then: takes over from it, the first of @perf, if it costs the program too much, and
+ * another one of @perf stands by; NULL: none
  * @on_handover: called when it does
  */
 struct execution_plan {
@@ -155,7 +156,7 @@ struct execution_plan {
 	bool no_children, may_change, flight;
 	struct limit limit;
 	void (*on_limit)(const char *why);
-	bool may_hand_over;
+	const struct engine *engine, *then;
 	void (*on_handover)(uint64_t elapsed_ns);
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* One recording, from the options to the session: shared by record.c, prepare.c, describe.c and
- * run.c. */
+/* One recording, from the options to the session: shared by record.c, prepare.c, the engines
+ * and run.c. */
 #ifndef GILTRACER_RECORD_JOB_H
 #define GILTRACER_RECORD_JOB_H
 
@@ -10,6 +10,7 @@
 #include "python/shebang.h"
 #include "session/session.h"
 #include "system/uprobes.h"
+#include "record/engine.h"
 #include "record/library.h"
 #include "record/record.h"
 
@@ -37,28 +38,27 @@ struct job_program {
 };
 
 /**
- * What to record, found by job_prepare_probes; counters by job_prepare.
+ * What to record, found by job_prepare_engine; counters by job_prepare.
  * @counters, @early: NULL-terminated; early: probes that are enabled before tracing starts
- * @probes: where the GIL's functions are; NULL: not known
+ * @probes: where the GIL's functions are; NULL: not known; @sought: that was tried
  * @uprobes: the probes that are placed; NULL: none
- * @preloading: used if .library is set
- * @calls: the library, if perf records the GIL and the library only the calls
- * @samples_only: nothing but samples is recorded
- * @beside: the library records the GIL, and perf everything else
- * @may_hand_over: uprobes record the GIL until they cost the program too much, and then the library
- * does, which is @calls
- * @unknown_build: free-threaded, and no definition of its probes exists
+ * @library: can be loaded if .library is set: by the engine, for Python calls, or to take over
+ * @perf: perf records
  */
 struct job_events {
 	const char **counters, **early;
 	struct probe_set *probes;
 	struct uprobes *uprobes;
-	struct preloading preloading, calls;
-	bool samples_only, beside, may_hand_over, unknown_build;
+	struct preloading library;
+	bool perf, sought;
 };
 
-/* One recording. The caller sets the first four members; job_describe makes the session, and
- * job_run fills it. */
+/**
+ * One recording. The caller sets the first four members; job_describe makes the session, and
+ * job_run fills it.
+ * @engines: by preference, NULL-terminated; the first is in use; @only: a list of one
+ * @then: takes over from it while the program runs; NULL: none
+ */
 struct job {
 	const struct record_options *options;
 	const char *dir;
@@ -67,31 +67,15 @@ struct job {
 	pid_t pid; /* of a running program, see family_python; 0: one is started */
 	struct job_program program;
 	struct perf_limits host;
+	struct error no_perf; /* why host.version is NULL */
 	struct job_events events;
+	const struct engine *const *engines, *only[2];
+	const struct engine *then;
 	struct session *session;
 };
 
-/* Whether to record the GIL, or its counterpart in a free-threaded build, so that uprobes are
- * needed. */
+/* Whether to record the GIL, or its counterpart in a free-threaded build. */
 bool job_wants_gil(const struct job *job);
-
-/* Whether the library inside the program records the GIL. */
-static inline bool job_preloads(const struct job *job)
-{
-	return job->events.preloading.library;
-}
-
-/* Whether uprobes record the GIL, if it is recorded. */
-static inline bool job_uses_uprobes(const struct job *job)
-{
-	return !job->events.samples_only &&
-	       (!job_preloads(job) || job->options->probes == PROBES_BOTH);
-}
-
-static inline bool job_uses_perf(const struct job *job)
-{
-	return job_uses_uprobes(job) || job->events.beside;
-}
 
 /* Whether stacks and states are recorded: on request, or because nothing else can be. */
 bool job_wants_stacks(const struct job *job);
@@ -107,14 +91,28 @@ int job_find_program(struct job *job, char *const *argv, struct error *err);
 void job_free(struct job *job);
 
 /*
- * The engine that was to record the GIL cannot, for the reason in *err. Returns 0, with a message, if
- * --probes leaves the choice and another one can: the library instead of uprobes, samples instead of
- * either, and the library alone if perf fails (ECHILD). Otherwise *err stays.
+ * The engine cannot record the program, for the reason in *err. Returns 0, with a message, if another one can
+ * take its place, or if it can do without perf, which has failed (ECHILD). Otherwise *err stays.
  */
 int job_change_engine(struct job *job, struct error *err);
 
-/* Find the places to probe, and place the probes. uprobes_release() must follow. */
-int job_prepare_probes(struct job *job, struct error *err);
+/* Use this engine, and no other in its place. */
+void job_use_only(struct job *job, const struct engine *engine);
+
+/* Whether the program can load the library; done once. */
+int job_find_library(struct job *job, struct error *err);
+
+/* The same for what the library does only in builds with a GIL. */
+int job_find_gil_library(struct job *job, struct error *err);
+
+/* Find the places to probe. Tried once: a second try fails without a message. */
+int job_find_probes(struct job *job, struct error *err);
+
+/* Prepare the engine, or one that can take its place. uprobes_release() must follow. */
+int job_prepare_engine(struct job *job, struct error *err);
+
+/* Note in the session what the engine records. */
+void job_describe_engine(const struct job *job, struct session *session);
 
 /* The session document before the program has run; the caller frees it. */
 struct session *job_describe(const struct job *job);

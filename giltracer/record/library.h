@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The library inside the program: in one that we start, or in one that already runs. */
+/* The library inside the program: whether it can be loaded; its folder, environment and limit. */
 #ifndef GILTRACER_RECORD_LIBRARY_H
 #define GILTRACER_RECORD_LIBRARY_H
 
@@ -20,7 +20,7 @@ void ticks_look(uint64_t *stamp, uint64_t *ns);
 /* How many ticks a time has; measuring that takes some milliseconds, unless the time is 0. */
 uint64_t ticks_of(uint64_t ns);
 
-/* ---- the library in a program that we start */
+/* ---- the library */
 
 struct python;
 struct thread_names;
@@ -115,26 +115,5 @@ static inline void cleanup_preloading_done(struct preloading *p)
 {
 	preloading_done(p);
 }
-
-/* ---- in one that already runs */
-
-/* Loads the library into a program that already runs, by having the program execute a script
- * (live/remote.h, live/remote.h). */
-
-struct target;
-
-/* How long the program's main thread may take to execute the script. */
-#define JOINING_TIMEOUT_MS 5000
-
-/* Whether the program can execute a script, as far as this user may find out. */
-int joining_check(const struct target *target, struct error *err);
-
-/*
- * Load the library, which records from then on. preloading has been prepared; alone: do not record
- * children. Errors: ETIMEDOUT the main thread executes no Python; others: the library cannot be
- * loaded, and the program is unchanged.
- */
-int joining_begin(const struct preloading *preloading, const struct target *target, bool alone,
-                  struct error *err);
 
 #endif

@@ -285,8 +285,7 @@ static int find_python(struct job *job, struct error *err)
 
 bool job_wants_gil(const struct job *job)
 {
-	return !job->options->no_gil_detect && !job->events.unknown_build &&
-	       !job->events.samples_only;
+	return job->engines[0]->gil;
 }
 
 bool job_wants_stacks(const struct job *job)
@@ -294,68 +293,108 @@ bool job_wants_stacks(const struct job *job)
 	return job->options->state_detect || !job_wants_gil(job);
 }
 
-/* The library works without perf, but only perf knows when threads run. */
-static void find_beside(struct job *job)
+int job_find_library(struct job *job, struct error *err)
+{
+	struct preloading *library = &job->events.library;
+
+	return library->library ? 0 : preloading_check(library, job->program.python, err);
+}
+
+int job_find_gil_library(struct job *job, struct error *err)
+{
+	return job->program.python->free_threaded
+	               ? preloading_check_gil(&job->events.library, job->program.python, err)
+	               : job_find_library(job, err);
+}
+
+/* ---- engines */
+
+const char *const probes_kind_names[] = { "auto", "uprobes", "preload", "both", "none", NULL };
+
+/* In the order in which they are tried. */
+static const struct engine *const *preferences(const struct record_options *options)
+{
+	static const struct engine *const started[][4] = {
+		[PROBES_AUTO] = { &engine_uprobes, &engine_library, &engine_samples },
+		[PROBES_UPROBES] = { &engine_uprobes },
+		[PROBES_PRELOAD] = { &engine_library },
+		[PROBES_BOTH] = { &engine_both },
+		[PROBES_NONE] = { &engine_samples },
+	};
+	static const struct engine *const running[][4] = {
+		[PROBES_AUTO] = { &engine_uprobes, &engine_join, &engine_samples },
+		[PROBES_UPROBES] = { &engine_uprobes },
+		[PROBES_PRELOAD] = { &engine_join },
+		[PROBES_BOTH] = { NULL }, /* refused */
+		[PROBES_NONE] = { &engine_samples },
+	};
+	static const struct engine *const without_gil[] = { &engine_states, NULL };
+
+	if (options->no_gil_detect && options->probes != PROBES_NONE)
+		return without_gil;
+	return options->pid ? running[options->probes] : started[options->probes];
+}
+
+void job_use_only(struct job *job, const struct engine *engine)
+{
+	job->only[0] = engine;
+	job->engines = job->only;
+}
+
+bool engine_has_others(const struct job *job)
+{
+	return job->engines[1];
+}
+
+/* The flight recorder has no use for perf, whose data has no end. */
+static bool uses_perf(const struct job *job, bool perf_works)
 {
 	struct error ignored;
 
-	job->events.beside = job->host.version && perf_try_self(&ignored) == 0;
+	switch (job->engines[0]->perf) {
+	case ENGINE_WITH_PERF:
+		return true;
+	case ENGINE_WITH_PERF_IF_PERMITTED:
+		return perf_works && !job->options->flight_ns && job->host.version &&
+		       perf_try_self(&ignored) == 0;
+	default:
+		return false;
+	}
 }
 
-/* Prepares for a running program to load the library. */
-static int prepare_joining(struct job *job, struct error *err)
+/* Tries the first engine of the list. */
+static int use_engine(struct job *job, bool perf_works, struct error *err)
 {
-	CLEANUP(target_close) struct target *target = NULL;
-	struct preloading preloading = { 0 };
-
-	if (target_open(&target, job->pid, err) < 0 || joining_check(target, err) < 0 ||
-	    preloading_check(&preloading, job->program.python, err) < 0)
+	if (job->engines[0]->check(job, err) < 0)
 		return -1;
-	job->events.preloading = preloading;
-	return 0;
-}
-
-/* Without uprobes, the library records the GIL. */
-static int by_library(struct job *job, bool perf_works, struct error *err)
-{
-	if (job->options->pid)
-		return prepare_joining(job, err);
-	if (preloading_check(&job->events.preloading, job->program.python, err) < 0)
-		return -1;
-	if (perf_works)
-		find_beside(job);
+	job->events.perf = uses_perf(job, perf_works);
 	return 0;
 }
 
 int job_change_engine(struct job *job, struct error *err)
 {
+	const struct engine *now = job->engines[0];
 	const bool perf_works = err->code != ECHILD;
+	CLEANUP(str_done) struct str reasons = { 0 };
 	struct error why;
 
-	if (job->options->probes != PROBES_AUTO || !job_wants_gil(job))
+	if (!engine_has_others(job))
 		return -1;
 	uprobes_release(take(job->events.uprobes));
-	if (job->events.beside && !perf_works) {
+	free(take(job->events.early));
+	job->then = NULL;
+	if (now->perf == ENGINE_WITH_PERF_IF_PERMITTED && job->events.perf && !perf_works) {
 		log_info("the report does not say when threads ran: %s", err->text);
-		job->events.beside = false;
+		job->events.perf = false;
 		return 0;
 	}
-	if (!job_uses_uprobes(job)) {
-		log_info("samples of the stacks instead of GIL events: %s", err->text);
-	} else if (by_library(job, perf_works, &why) == 0) {
-		log_info("GIL events by a %s (--probes preload), because uprobes cannot be used: "
-		         "%s",
-		         job->options->pid ? "library that the program loads" : "preloaded library",
-		         err->text);
-		return 0;
-	} else {
-		log_info("samples of the stacks instead of GIL events: uprobes cannot be used: "
-		         "%s; nor can the library: %s",
-		         err->text, why.text);
+	str_addf(&reasons, "%s%s", now->failed, err->text);
+	for (job->engines++; use_engine(job, perf_works, &why) < 0; job->engines++) {
+		if (!engine_has_others(job))
+			return -1;
+		str_addf(&reasons, "; nor can %s: %s", job->engines[0]->name, why.text);
 	}
-	preloading_done(&job->events.preloading);
-	job->events.beside = false;
-	job->events.samples_only = true;
+	log_info("%s%s", job->engines[0]->instead, str_get(&reasons));
 	return 0;
 }
 
@@ -381,7 +420,7 @@ static int find_python_and_host(struct job *job, struct error *err)
 	struct host_search search = { .host = &job->host };
 	int ret;
 
-	if (job->events.samples_only)
+	if (!job->engines[0]->gil && job->engines[0]->perf == ENGINE_WITHOUT_PERF)
 		return find_python(job, err);
 	search.threaded = thread_start(&search.thread, find_host, &search) == 0;
 	ret = find_python(job, err);
@@ -389,10 +428,8 @@ static int find_python_and_host(struct job *job, struct error *err)
 		pthread_join(search.thread, NULL);
 	else if (ret == 0)
 		find_host(&search);
-	if (ret == 0 && search.status < 0 && job->options->probes != PROBES_PRELOAD) {
-		*err = search.err;
-		ret = job_change_engine(job, err);
-	}
+	if (search.status < 0)
+		job->no_perf = search.err;
 	return ret;
 }
 
@@ -430,11 +467,11 @@ static int choose_python_trace(struct job *job, struct error *err)
 	job->program.python_trace = PYTHON_TRACE_NONE;
 	/* Samples alone must not slow the program. */
 	if (wanted == PYTHON_TRACE_NONE ||
-	    (wanted == PYTHON_TRACE_AUTO && (job->events.samples_only || job->options->flight_ns)))
+	    (wanted == PYTHON_TRACE_AUTO && (job->engines[0]->samples || job->options->flight_ns)))
 		return 0;
 	if (wanted == PYTHON_TRACE_VIZTRACER)
 		return choose_viztracer(job, err);
-	if (preloading_check_gil(&job->events.calls, job->program.python, err) == 0) {
+	if (job_find_gil_library(job, err) == 0) {
 		job->program.python_trace = PYTHON_TRACE_NATIVE;
 		return 0;
 	}
@@ -446,96 +483,33 @@ static int choose_python_trace(struct job *job, struct error *err)
 	return 0;
 }
 
-/* Adds to the error how to get the permission, in the words of giltracer check. */
-static int denied(bool roots, const char *instead, struct error *err)
+int job_find_probes(struct job *job, struct error *err)
 {
-	CLEANUP(free) char *remedy = sandbox_remedy(roots);
-	CLEANUP(free) char *text = xasprintf("%s -> %s%s", err->text, remedy, instead);
-
-	return error_set(err, err->code, "%s", text);
+	if (job->events.sought)
+		return job->events.probes ? 0 : -1;
+	job->events.sought = true;
+	return resolve_probes(&job->events.probes, job->program.python, job->options->frames, err);
 }
 
-/* The kernel is asked, not perf: perf may continue without a refused event and record nothing. */
-static int place_probes(struct job *job, struct error *err)
+/* The one that may take over while the program runs. */
+static const struct engine *find_successor(struct job *job)
 {
-	if (uprobes_prepare(job->events.probes, &job->events.uprobes, err) == 0 &&
-	    perf_try_event(job->events.probes->group, job->events.probes->probes.v[0].event, err) ==
-	            0)
-		return 0;
-	if (err->code != EINTR && job_change_engine(job, err) == 0)
-		return 0;
-	if (err->code != EPERM && err->code != EACCES && err->code != ENOENT && err->code != EROFS)
-		return -1;
-	return denied(true, " (--no-gil-detect works without probes)", err);
-}
-
-/* Whether the library may take over if uprobes cost the program too much. */
-static bool may_hand_over(struct job *job)
-{
+	const struct engine *then = job->engines[0]->then;
 	struct error ignored;
 
-	return job->options->probes == PROBES_AUTO && !job->options->pid && job_uses_uprobes(job) &&
-	       !job->program.python->free_threaded &&
-	       (job->events.calls.library ||
-	        preloading_check_gil(&job->events.calls, job->program.python, &ignored) == 0);
+	return then && engine_has_others(job) && !job->options->pid &&
+	                       !job->program.python->free_threaded &&
+	                       then->check(job, &ignored) == 0
+	               ? then
+	               : NULL;
 }
 
-/* To be called if no probes were found, for the reason in err. Returns 0 for a build whose
- * probes are unknown, which is recorded without them, and -1 with err unchanged for any other. */
-static int freethreaded_without_probes(struct job *job, struct error *err)
+int job_prepare_engine(struct job *job, struct error *err)
 {
-	if (!job->program.python->free_threaded || err->code != ENOTSUP)
-		return -1;
-	job->events.unknown_build = true;
-	log_warn("%s: thread states and the reasons for sleeps are recorded, but not the locks "
-	         "that threads wait for",
-	         err->text);
-	return 0;
-}
-
-/*
- * Those of the events, NULL-terminated, that show which import turns the GIL on. They are recorded
- * also before tracing starts, because most imports precede it. The caller frees the array.
- */
-static const char **freethreaded_early_events(const char *const *events)
-{
-	const char **early;
-	size_t n = 0;
-
-	while (events[n])
-		n++;
-	early = xcalloc(n + 1, sizeof(*early));
-	n = 0;
-	for (; *events; events++)
-		if (str_has_suffix(*events, ":gil_module") ||
-		    str_has_suffix(*events, ":enable_gil"))
-			early[n++] = *events;
-	return early;
-}
-
-int job_prepare_probes(struct job *job, struct error *err)
-{
-	int failed;
-
-	if (!job_uses_uprobes(job) && !(job->events.beside && job_wants_stacks(job)))
-		return 0;
-	failed = resolve_probes(&job->events.probes, job->program.python, job->options->frames,
-	                        err);
-
-	/* In the stacks of a stripped interpreter, sleeps for the GIL are identified by the
-	 * address of take_gil. Without it, only frames with that name are. */
-	if (!job_wants_gil(job) || !job_uses_uprobes(job)) {
-		if (failed < 0)
-			log_debug("%s", err->text);
-		return 0;
-	}
-	if (failed < 0)
-		return freethreaded_without_probes(job, err) == 0 ? 0 : job_change_engine(job, err);
-	if (place_probes(job, err) < 0)
-		return -1;
-	if (job_uses_uprobes(job))
-		job->events.early = freethreaded_early_events(uprobes_events(job->events.uprobes));
-	job->events.may_hand_over = may_hand_over(job);
+	while (job->engines[0]->prepare && job->engines[0]->prepare(job, err) < 0)
+		if (err->code == EINTR || job_change_engine(job, err) < 0)
+			return -1;
+	job->then = find_successor(job);
 	return 0;
 }
 
@@ -572,29 +546,19 @@ int job_prepare(struct job *job, char *const *argv, struct error *err)
 	const struct opt_list *events = &job->options->events;
 	int ret = find_target(job, argv, err);
 
-	job->events.samples_only = job->options->probes == PROBES_NONE;
+	job->engines = preferences(job->options);
 	job->events.counters = xcalloc(events->n + 1, sizeof(*job->events.counters));
 	for (unsigned i = 0; i < events->n; i++)
 		job->events.counters[i] = events->v[i];
 	if (ret < 0 || (ret = find_python_and_host(job, err)) < 0)
 		return ret;
+	if (use_engine(job, true, err) < 0 && job_change_engine(job, err) < 0)
+		return -1;
 	if (!job->options->pid &&
 	    (datadir_find(&job->program.bootstrap, "share/python/bootstrap.py", err) < 0 ||
 	     choose_python_trace(job, err) < 0 || check_filters(job, err) < 0))
 		return -1;
 	if (!job->options->pid)
 		job->program.stack = plan_stack(job->program.python);
-	if (job->options->probes == PROBES_PRELOAD) {
-		if (job->options->pid)
-			return prepare_joining(job, err);
-		if (!job->options->flight_ns)
-			find_beside(job);
-		return preloading_check(&job->events.preloading, job->program.python, err);
-	}
-	if (job->options->probes == PROBES_BOTH &&
-	    preloading_check(&job->events.preloading, job->program.python, err) < 0)
-		return -1;
-	if (!job_uses_perf(job) || perf_try_self(err) == 0 || job_change_engine(job, err) == 0)
-		return 0;
-	return denied(false, "", err);
+	return 0;
 }

@@ -33,8 +33,6 @@
 #include "session/sources.h"
 #include "system/probe_lease.h"
 
-const char *const probes_kind_names[] = { "auto", "uprobes", "preload", "both", "none", NULL };
-
 void record_set_log_level(const struct record_options *options)
 {
 	if (options->quiet)
@@ -45,7 +43,7 @@ void record_set_log_level(const struct record_options *options)
 
 static int record_guarded(struct job *job, struct error *err)
 {
-	int ret = job_prepare_probes(job, err);
+	int ret = job_prepare_engine(job, err);
 
 	if (ret == 0) {
 		job->session = job_describe(job);
@@ -77,8 +75,7 @@ static void job_done(struct job *job)
 	shebang_done(&job->program.shebang);
 	free(job->program.python_options);
 	perf_limits_done(&job->host);
-	preloading_done(&job->events.preloading);
-	preloading_done(&job->events.calls);
+	preloading_done(&job->events.library);
 	probe_set_free(job->events.probes);
 	session_free(job->session);
 }
@@ -287,12 +284,18 @@ static void describe_host(struct session *session)
 	session->cpus = usable_cpus();
 }
 
+void job_describe_engine(const struct job *job, struct session *session)
+{
+	session->gil_detect = job->engines[0]->gil;
+	session->releases_known |= job->engines[0]->knows_releases;
+}
+
 static void describe_probes(struct session *session, const struct probe_set *set)
 {
 	if (!set)
 		return;
 	session->build_id = xstrdup(set->build_id);
-	session->releases_known = set->releases_known;
+	session->releases_known |= set->releases_known;
 	session->functions = xcalloc(set->probes.n, sizeof(*session->functions));
 	for (size_t i = 0; i < set->probes.n; i++) {
 		const struct probe *probe = &set->probes.v[i];
@@ -328,14 +331,13 @@ struct session *job_describe(const struct job *job)
 
 	session->command = command_copy(job);
 	session->state_detect = job->options->state_detect;
-	session->gil_detect = job_wants_gil(job);
 	session->one_run = job->options->one_run;
 	session->flight_ns = job->options->flight_ns;
 	session->no_children = job->options->no_children;
 	session->python_trace = xstrdup(python_trace_names[job->program.python_trace]);
 	session->perf_version = job->host.version ? xstrdup(job->host.version) : NULL;
+	job_describe_engine(job, session);
 	describe_probes(session, job->events.probes);
-	session->releases_known |= !job_uses_uprobes(job);
 	return session;
 }
 

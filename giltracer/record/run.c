@@ -172,20 +172,14 @@ static void add_pass(struct job *job, const struct passes *passes, enum pass_kin
 	CLEANUP(free) char *codes = xasprintf("%s.codes", trace);
 	CLEANUP(free) char *wakeups = xasprintf("%s.wakeups.perf.data", trace);
 	CLEANUP(free) char *samples = xasprintf("%s.samples", trace);
-	static char preload[] = RECORD_PRELOAD, switches[] = RECORD_SWITCHES;
 	/* The library's calls exist even if the program failed. */
 	bool traced = (is_native(job) ? result->start_ns != 0 : result->trace != NULL) &&
 	              access(path, R_OK) == 0;
-	bool preloaded = job_preloads(job) && kind == PASS_GIL;
-	bool beside = preloaded && job->events.beside;
+	const struct engine *engine = job->engines[0];
 	bool handed_over = result->handover_ns && kind == PASS_GIL;
 	struct session_pass pass = {
 		.kind = kind,
-		.perf_data = job_uses_perf(job) && !beside ? perf_data : NULL,
-		.switches = beside        ? perf_data
-		            : handed_over ? switches
-		                          : NULL,
-		.preload = preloaded || handed_over ? preload : NULL,
+		.perf_data = job->events.perf ? perf_data : NULL,
 		.python_trace = traced ? trace_file : NULL,
 		.python_trace_note = result->trace_note,
 		.code_objects = result->codes ? codes : NULL,
@@ -212,6 +206,10 @@ static void add_pass(struct job *job, const struct passes *passes, enum pass_kin
 		.slept_count = result->slept.n,
 	};
 
+	if (engine->describe && kind == PASS_GIL)
+		engine->describe(&pass);
+	if (handed_over)
+		job->then->describe(&pass);
 	session_add_pass(job->session, &pass);
 }
 
@@ -306,8 +304,8 @@ static void note_result(struct job *job, const struct execution_plan *plan,
 {
 	for (size_t i = 0; i < plan->perf_count; i++)
 		note_stacks(job, plan, result, i);
-	if (plan->preloading == &job->events.preloading && result->start_ns &&
-	    !preloading_works(&job->events.preloading, result->pid))
+	if (plan->engine && plan->engine->library && result->start_ns &&
+	    !preloading_works(&job->events.library, result->pid))
 		note(job, "preload", NOTE_PRELOAD_UNUSED);
 	if (plan->preloading)
 		note_unwritten(job, plan->preloading);
@@ -380,24 +378,28 @@ static void say_limit(const char *why)
 	log_info("%s", why);
 }
 
-static bool preloads_gil(const struct job *job, const struct passes *passes)
+/* The engine of these passes; NULL: they do not record the GIL. */
+static const struct engine *engine_of(const struct job *job, const struct passes *passes)
 {
-	return job_preloads(job) && passes->kinds[0] == PASS_GIL;
+	return passes->kinds[0] == PASS_GIL ? job->engines[0] : NULL;
 }
 
-/* Whether uprobes record the GIL until the library may take over. */
-static bool may_hand_over(const struct job *job, const struct passes *passes)
+/* The one that may take over from it. */
+static const struct engine *successor_of(const struct job *job, const struct passes *passes)
 {
-	return job->events.may_hand_over && job_uses_uprobes(job) && job->events.uprobes &&
-	       passes->kinds[0] == PASS_GIL;
+	return passes->kinds[0] == PASS_GIL ? job->then : NULL;
 }
 
 /* The library, whether it records the GIL or calls; NULL: not used. */
-static const struct preloading *preloading_of(const struct job *job, const struct passes *passes)
+static const struct preloading *library_of(const struct job *job, const struct passes *passes,
+                                           enum preload_use *use)
 {
-	if (preloads_gil(job, passes))
-		return &job->events.preloading;
-	return is_native(job) || may_hand_over(job, passes) ? &job->events.calls : NULL;
+	const struct engine *engine = engine_of(job, passes);
+
+	*use = engine && engine->library   ? PRELOAD_USE_RECORD
+	       : successor_of(job, passes) ? PRELOAD_USE_COUNT
+	                                   : PRELOAD_USE_HELD;
+	return *use != PRELOAD_USE_HELD || is_native(job) ? &job->events.library : NULL;
 }
 
 static void say_handover(uint64_t elapsed_ns)
@@ -410,12 +412,12 @@ static void say_handover(uint64_t elapsed_ns)
 static void plan_recordings(const struct job *job, const struct passes *passes,
                             struct execution_plan *plan, char **outputs)
 {
-	const bool standby = may_hand_over(job, passes);
+	const bool standby = successor_of(job, passes);
 	struct perf_share share = {
 		.count = (unsigned)passes->count + standby + wants_wakeups(job),
 	};
 
-	if (!job_uses_perf(job))
+	if (!job->events.perf)
 		return;
 	for (size_t i = 0; i < passes->count; i++) {
 		share.index = (unsigned)i;
@@ -439,26 +441,44 @@ static void plan_recordings(const struct job *job, const struct passes *passes,
 	plan->perf[plan->perf_count++] = plan_wakeups(job, &share, outputs[share.index]);
 }
 
-/* If perf records the GIL, the library has its own folder in each run. */
-static int prepare_calls(struct job *job, const struct passes *passes, struct error *err)
+/* Written before the program runs, so that a report is possible even if giltracer is killed. */
+static int write_before(struct job *job, struct error *err)
 {
+	static char preload[] = RECORD_PRELOAD;
+	const struct session_pass pass = { .kind = PASS_GIL,
+		                           .preload = preload,
+		                           .python_trace = is_native(job) ? preload : NULL };
+	int ret;
+
+	session_add_pass(job->session, &pass);
+	ret = session_write(job->session, job->dir, err);
+	session_drop_pass(job->session);
+	return ret;
+}
+
+/* The library has its own folder in each run. */
+static int prepare_library(struct job *job, const struct passes *passes, enum preload_use use,
+                           struct error *err)
+{
+	const bool gil = passes->kinds[0] == PASS_GIL;
 	const struct preloading_plan plan = {
 		.dir = job->dir,
-		.name = passes->kinds[0] == PASS_GIL ? RECORD_PRELOAD : RECORD_STACKS_PRELOAD,
+		.name = gil ? RECORD_PRELOAD : RECORD_STACKS_PRELOAD,
 		.max_mib = job->options->max_mib,
+		.kept_ns = job->options->flight_ns,
 		.bootstrap = job->program.bootstrap,
 		.entries = job->options->python_trace_entries,
 		.shortest_us = job->options->trace_min_us,
 		.modules = job->options->trace_only,
 		.c_calls = job->options->trace_c_calls,
-		.frames = passes->kinds[0] == PASS_GIL ? job->options->frames : 0,
-		.use = may_hand_over(job, passes) ? PRELOAD_USE_COUNT : PRELOAD_USE_HELD,
-		.turn_ns = is_native(job) ? 0 : TURN_NS,
+		.frames = gil ? job->options->frames : 0,
+		.use = use,
+		.turn_ns = use == PRELOAD_USE_COUNT && !is_native(job) ? TURN_NS : 0,
 	};
 
-	if (preloading_of(job, passes) != &job->events.calls)
-		return 0;
-	return preloading_prepare(&job->events.calls, &plan, err);
+	if (preloading_prepare(&job->events.library, &plan, err) < 0)
+		return -1;
+	return use == PRELOAD_USE_RECORD ? write_before(job, err) : 0;
 }
 
 /* A program that runs twice is sampled the first time. */
@@ -466,10 +486,10 @@ static struct sampling plan_sampling(const struct job *job, const struct passes 
                                      const char *path)
 {
 	const struct record_options *options = job->options;
-	bool wanted = (options->sample_hz || job->events.samples_only) && !passes->again;
+	bool wanted = (options->sample_hz || job->engines[0]->samples) && !passes->again;
 
 	return (struct sampling){
-		.must = job->events.samples_only,
+		.must = job->engines[0]->samples,
 		.plan = { .path = wanted ? path : NULL,
 		          .hz = options->sample_hz ? options->sample_hz : SAMPLE_HZ,
 		          .gil_only = options->gil_only,
@@ -485,7 +505,7 @@ static void drop_standby(const struct job *job)
 	struct error err;
 
 	unlink(switches);
-	if (!is_native(job) && file_remove_tree(job->events.calls.folder, &err) < 0)
+	if (!is_native(job) && file_remove_tree(job->events.library.folder, &err) < 0)
 		log_debug("%s", err.text);
 }
 
@@ -494,7 +514,7 @@ static void take_result(struct job *job, const struct passes *passes,
 {
 	set_status(job, passes, result);
 	note_result(job, plan, result);
-	if (plan->may_hand_over && !result->handover_ns)
+	if (plan->then && !result->handover_ns)
 		drop_standby(job);
 	if (plan->sampling->note)
 		note(job, "samples", plan->sampling->note);
@@ -515,6 +535,9 @@ static int execute(struct job *job, const struct passes *passes, int in, struct 
 	CLEANUP(free) char *samples = xasprintf("%s/%s.samples", job->dir, first_name(passes));
 	CLEANUP(sampling_done)
 	struct sampling sampling = plan_sampling(job, passes, samples);
+	const struct engine *engine = engine_of(job, passes);
+	enum preload_use use;
+	const struct preloading *library = library_of(job, passes, &use);
 	struct execution_result result;
 	struct execution_plan plan = {
 		.pid = job->pid,
@@ -532,27 +555,24 @@ static int execute(struct job *job, const struct passes *passes, int in, struct 
 		.children = children,
 		.stack = job->program.stack,
 		.flight = job->options->flight_ns,
-		.probes = passes->kinds[0] == PASS_GIL && job_uses_uprobes(job) &&
-		                          job->events.uprobes
-		                  ? job->events.probes
-		                  : NULL,
-		.preloading = preloading_of(job, passes),
+		.probes = engine && job->events.uprobes ? job->events.probes : NULL,
+		.preloading = library,
 		.in = in,
 		.out = null,
 		.err = null,
 		.sampling = &sampling,
 		.no_children = job->options->no_children,
-		.may_change = job->options->probes == PROBES_AUTO && job_wants_gil(job) &&
-		              passes->kinds[0] == PASS_GIL && !job->options->events.n,
+		.may_change = engine && engine_has_others(job) && !job->options->events.n,
 		.limit = { .duration_s = job->options->duration_s,
 		           .max_mib = job->options->max_mib },
 		.on_limit = say_limit,
-		.may_hand_over = may_hand_over(job, passes),
+		.engine = engine,
+		.then = successor_of(job, passes),
 		.on_handover = say_handover,
 	};
 	int ret;
 
-	if ((passes->again && null < 0) || prepare_calls(job, passes, err) < 0)
+	if ((passes->again && null < 0) || (library && prepare_library(job, passes, use, err) < 0))
 		return -1;
 	plan_recordings(job, passes, &plan, outputs);
 	limit_begin(&plan.limit, job->dir);
@@ -564,11 +584,6 @@ static int execute(struct job *job, const struct passes *passes, int in, struct 
 	for (size_t i = 0; i < RECORDERS_MAX; i++)
 		free(outputs[i]);
 	return ret;
-}
-
-static int run_once(struct job *job, const struct passes *passes, struct error *err)
-{
-	return execute(job, passes, -1, err);
 }
 
 /* Interrupted after the first run, whose recording still makes a report. */
@@ -615,82 +630,34 @@ static int run_twice(struct job *job, struct error *err)
 	return ret;
 }
 
-/* Written before the program runs, so that a report is possible even if giltracer is killed. */
-static int write_before(struct job *job, struct error *err)
+/* What one execution records, unless there are two: then the first records the GIL. */
+static struct passes choose_passes(struct job *job, bool *twice)
 {
-	static char preload[] = RECORD_PRELOAD;
-	const struct session_pass pass = { .kind = PASS_GIL,
-		                           .preload = preload,
-		                           .python_trace = is_native(job) ? preload : NULL };
-	int ret;
+	const struct record_options *options = job->options;
+	const bool gil = job_wants_gil(job), perf = job->events.perf;
+	bool stacks = perf ? job_wants_stacks(job) : !gil;
 
-	session_add_pass(job->session, &pass);
-	ret = session_write(job->session, job->dir, err);
-	session_drop_pass(job->session);
-	return ret;
-}
-
-static int prepare_preloading(struct job *job, struct error *err)
-{
-	const struct preloading_plan plan = {
-		.dir = job->dir,
-		.name = RECORD_PRELOAD,
-		.entries = job->options->python_trace_entries,
-		.shortest_us = job->options->trace_min_us,
-		.modules = job->options->trace_only,
-		.c_calls = job->options->trace_c_calls,
-		.max_mib = job->options->max_mib,
-		.kept_ns = job->options->flight_ns,
-		.frames = job->options->frames,
-		.bootstrap = job->program.bootstrap,
-	};
-
-	return preloading_prepare(&job->events.preloading, &plan, err) < 0 ||
-	                       write_before(job, err) < 0
-	               ? -1
-	               : 0;
-}
-
-static int run_sampled(struct job *job, const struct passes *passes, struct error *err)
-{
-	if (job->options->state_detect)
-		note(job, "states", NOTE_STATES_SAMPLED);
-	return run_once(job, passes, err);
+	if (!perf && options->state_detect)
+		note(job, "states", job->engines[0]->no_states);
+	if (perf && stacks && !job->host.tracepoints) {
+		note(job, "tracepoints", gil ? NOTE_NO_REASONS : NOTE_NO_STATES);
+		stacks = !gil;
+	}
+	*twice = gil && stacks && !options->pid && !options->one_run;
+	if (gil && stacks && !options->pid && options->one_run)
+		log_info("one run: stacks are recorded too, so the program is slower than "
+		         "when only the GIL is recorded");
+	if (gil && stacks)
+		return (struct passes){ .kinds = { PASS_GIL, PASS_STACKS }, .count = 2 };
+	return (struct passes){ .kinds = { gil ? PASS_GIL : PASS_STACKS }, .count = 1 };
 }
 
 static int run_with_engine(struct job *job, struct error *err)
 {
-	const struct passes gil = { .kinds = { PASS_GIL }, .count = 1 };
-	const struct passes stacks = { .kinds = { PASS_STACKS }, .count = 1 };
-	const struct passes both = { .kinds = { PASS_GIL, PASS_STACKS }, .count = 2 };
+	bool twice;
+	const struct passes passes = choose_passes(job, &twice);
 
-	if (job->events.samples_only)
-		return run_sampled(job, &stacks, err);
-	if (job_preloads(job) && prepare_preloading(job, err) < 0)
-		return -1;
-	if (!job_uses_perf(job)) {
-		if (job->options->state_detect)
-			note(job, "states", NOTE_STATES_PRELOAD);
-		return run_once(job, &gil, err);
-	}
-	if (job_wants_gil(job) && job_wants_stacks(job) && !job->host.tracepoints) {
-		note(job, "tracepoints", NOTE_NO_REASONS);
-		return run_once(job, &gil, err);
-	}
-	if (!job_wants_gil(job) && !job->host.tracepoints)
-		note(job, "tracepoints", NOTE_NO_STATES);
-	if (job->options->pid)
-		return run_once(job,
-		                !job_wants_stacks(job) ? &gil
-		                : job_wants_gil(job)   ? &both
-		                                       : &stacks,
-		                err);
-	if (job_wants_gil(job) && job_wants_stacks(job) && job->options->one_run)
-		log_info("one run: stacks are recorded too, so the program is slower than "
-		         "when only the GIL is recorded");
-	if (job_wants_gil(job) && job_wants_stacks(job))
-		return job->options->one_run ? run_once(job, &both, err) : run_twice(job, err);
-	return run_once(job, job_wants_gil(job) ? &gil : &stacks, err);
+	return twice ? run_twice(job, err) : execute(job, &passes, -1, err);
 }
 
 /* Removes what an engine that cannot record the program has left in the folder. */
@@ -714,8 +681,9 @@ int job_run(struct job *job, struct error *err)
 	       (err->code == ESTALE || err->code == ECHILD) && !job->session->pass_count &&
 	       job_change_engine(job, err) == 0) {
 		clear_folder(job);
-		job->session->gil_detect = job_wants_gil(job);
-		job->session->releases_known |= !job_uses_uprobes(job);
+		if (job_prepare_engine(job, err) < 0)
+			return -1;
+		job_describe_engine(job, job->session);
 	}
 	return ret;
 }

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: MIT */
+/* The library, loaded into a program that already runs, records the GIL: the program executes a script
+ * (live/remote.h). */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/file.h"
+#include "base/log.h"
+#include "base/str.h"
+#include "live/remote.h"
+#include "live/snapshot.h"
+#include "python/target.h"
+#include "preload/format.h"
+#include "record/engine.h"
+#include "record/execution.h"
+#include "record/job.h"
+#include "record/library.h"
+#include "record/notes.h"
+#include "session/temp_session.h"
+
+/* How long the program's main thread may take to execute the script. */
+#define JOINING_TIMEOUT_MS 5000
+
+#define LOOK_EVERY_MS 5
+
+/* After this time, a main thread that does not execute a script of sys.remote_exec()'s is called. */
+#define EXEC_TIMEOUT_MS 500
+
+/* After this time, a main thread that waits for a lock is woken; then after twice that, and so on. */
+#define WAKE_FIRST_MS 50
+
+/* For a script that has begun: it imports a library, and needs the GIL for that. */
+#define BEGUN_TIMEOUT_MS 10000
+
+#define WHY_MAX 4096
+
+/* The layout of struct _gil_runtime_state from 3.7 on, as in preload/join.c: interval, last_holder,
+ * locked, switch_number, and two pairs of condition and mutex. */
+#define GIL_HOLDER 8
+#define GIL_LOCKED 16
+#define GIL_SIZE   (32 + 2 * (sizeof(pthread_cond_t) + sizeof(pthread_mutex_t)))
+
+/*
+ * What the program executes. The library is not an extension module, so its import fails; the
+ * exception carries the function to call. The script prints nothing and leaves no name in the
+ * program.
+ */
+static const char script[] =
+	"def giltracer(library, folder):\n"
+	"    import sys\n"
+	"    class Spec:\n"
+	"        name = 'giltracer_join'\n"
+	"        origin = library.decode('utf-8', 'surrogateescape')\n"
+	"    try:\n"
+	"        sys.modules['_imp'].create_dynamic(Spec)\n"
+	"    except ImportError as e:\n"
+	"        why = str(e) if e.args and isinstance(e.args[0], str) else e.args[0](folder)\n"
+	"    if why:\n"
+	"        with open(folder + b'/refused', 'w') as file:\n"
+	"            file.write(why)\n"
+	"try:\n"
+	"    giltracer(b'%s', b'%s')\n"
+	"except KeyboardInterrupt:\n"
+	"    __import__('_thread').interrupt_main()\n"
+	"except Exception:\n"
+	"    pass\n";
+
+/**
+ * How the program is made to execute the script: by @exec from 3.14 on, by @call before and if
+ * the main thread sleeps.
+ * @text: what @call executes; @dir: of the script that @exec executes
+ */
+struct joining {
+	const struct target *target;
+	bool calls;
+	struct remote_exec exec;
+	struct remote_call call;
+	char *text;
+	const char *dir;
+};
+
+static int find(struct joining *ret, const struct target *target, struct error *err)
+{
+	const uint32_t *at = target->def->memory;
+
+	*ret = (struct joining){ .target = target };
+	ret->calls = at[MEMORY_DEBUGGER] == PROBEDEF_NO_OFFSET && !target->def->free_threaded;
+	if ((ret->calls ? remote_call_find(&ret->call, target, err)
+	                : remote_exec_find(&ret->exec, target, err)) < 0)
+		return -1;
+	if (at[MEMORY_GIL_SIZE] != GIL_SIZE || at[MEMORY_HOLDER] != GIL_HOLDER ||
+	    at[MEMORY_LOCKED] != GIL_LOCKED)
+		return error_set(err, ENOTSUP, "the library does not support the GIL of Python %s",
+		                 target->process.python->version);
+	return 0;
+}
+
+/* Quoted as in a bytes literal. */
+static char *quoted(const char *path)
+{
+	struct str out = { 0 };
+
+	for (; *path; path++)
+		str_addf(&out, "\\x%02x", (unsigned char)*path);
+	return str_take(&out);
+}
+
+static char *make_script(const struct preloading *p)
+{
+	CLEANUP(free) char *library = quoted(p->library);
+	CLEANUP(free) char *folder = quoted(p->folder);
+
+	return xasprintf(script, library, folder);
+}
+
+/* The script as a text for PyRun_SimpleString(), which executes it in the namespace of __main__. */
+static char *make_text(const char *source)
+{
+	struct str out = { 0 };
+
+	str_addf(&out, "try:\n    __import__('builtins').exec('");
+	for (; *source; source++)
+		str_addf(&out,
+		         *source == '\n'          ? "\\n"
+		         : strchr("\\'", *source) ? "\\%c"
+		                                  : "%c",
+		         *source);
+	str_addf(&out, "', {})\nexcept BaseException:\n    pass\n");
+	return str_take(&out);
+}
+
+static int write_script(const char *source, const char *path, struct error *err)
+{
+	CLEANUP(fclose) FILE *out = fopen(path, "we");
+
+	if (!out || fputs(source, out) < 0 || fflush(out) != 0)
+		return error_errno(err, "%s", path);
+	return 0;
+}
+
+/* Returns 1 if the library records, 0 if it does not yet, -1 if it refused. */
+static int look(const struct preloading *p, const struct target *target, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/refused", p->folder);
+	CLEANUP(free) char *why = NULL;
+	struct error ignored;
+
+	if (__atomic_load_n(&p->control->joined_ns, __ATOMIC_ACQUIRE))
+		return 1;
+	if (file_read_member(&why, NULL, path, WHY_MAX, &ignored) < 0 || !*why)
+		return 0;
+	return error_set(err, ENOTSUP, "process %d: the library cannot be used: %s",
+	                 (int)target->pid, why);
+}
+
+static int wait_for(const struct preloading *p, struct joining *j, unsigned ms, bool wakes,
+                    struct error *err)
+{
+	uint64_t now_ns = clock_now_ns(), pause_ms = WAKE_FIRST_MS;
+	uint64_t wake_ns = now_ns + pause_ms * NS_PER_MS;
+	const uint64_t until_ns = now_ns + ms * NS_PER_MS;
+	int ret;
+
+	while ((ret = look(p, j->target, err)) == 0 && (now_ns = clock_now_ns()) < until_ns) {
+		if (wakes && now_ns >= wake_ns) {
+			remote_call_wake(&j->call, j->text);
+			wake_ns = now_ns + (pause_ms *= 2) * NS_PER_MS;
+		}
+		poll(NULL, 0, LOOK_EVERY_MS);
+	}
+	return ret;
+}
+
+/* Asks until the main thread can be stopped. */
+static int ask_call(struct joining *j, struct error *err)
+{
+	const uint64_t until_ns = clock_now_ns() + JOINING_TIMEOUT_MS * NS_PER_MS;
+	int ret;
+
+	while ((ret = remote_call_ask(&j->call, j->text, err)) < 0 && err->code == EAGAIN &&
+	       clock_now_ns() < until_ns)
+		poll(NULL, 0, LOOK_EVERY_MS);
+	return ret;
+}
+
+static int ask(const struct preloading *p, struct joining *j, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/join.py", j->dir);
+	CLEANUP(free) char *source = make_script(p);
+
+	if (j->calls) {
+		j->text = make_text(source);
+		return ask_call(j, err);
+	}
+	return write_script(source, path, err) < 0 ? -1 : remote_exec_ask(&j->exec, path, err);
+}
+
+static bool withdraw(struct joining *j)
+{
+	return j->calls ? remote_call_withdraw(&j->call, j->text) : remote_exec_withdraw(&j->exec);
+}
+
+/* From 3.14 on, the main thread may sleep. Returns as look(). */
+static int wait_for_exec(const struct preloading *p, struct joining *j, struct error *err)
+{
+	struct error ignored;
+	int ret = wait_for(p, j, EXEC_TIMEOUT_MS, false, err);
+
+	if (ret || !withdraw(j))
+		return ret ? ret : wait_for(p, j, BEGUN_TIMEOUT_MS, false, err);
+	j->calls = remote_call_find(&j->call, j->target, &ignored) == 0;
+	return ask(p, j, err);
+}
+
+/* Returns as look(). A script that has begun gets more time. */
+static int wait_until_joined(const struct preloading *p, struct joining *j, struct error *err)
+{
+	int ret = j->calls ? 0 : wait_for_exec(p, j, err);
+
+	if (!ret)
+		ret = wait_for(p, j, JOINING_TIMEOUT_MS, j->calls, err);
+	return ret || withdraw(j) ? ret : wait_for(p, j, BEGUN_TIMEOUT_MS, false, err);
+}
+
+static int join(const struct preloading *p, struct joining *j, struct error *err)
+{
+	int ret = ask(p, j, err) < 0 ? -1 : wait_until_joined(p, j, err);
+
+	if (j->call.stops)
+		log_info("the program's main thread was stopped for %.1f ms",
+		         (double)j->call.stopped_ns / 1e6);
+	if (ret > 0)
+		return 0;
+	__atomic_store_n(&p->control->stopped, 1, __ATOMIC_RELAXED);
+	return ret < 0 ? ret
+	               : error_set(err, ETIMEDOUT,
+	                           "process %d: its main thread, which would have to load the "
+	                           "library, executed no Python for %d s",
+	                           (int)j->target->pid, JOINING_TIMEOUT_MS / 1000);
+}
+
+/*
+ * Load the library, which records from then on; alone: do not record children. Errors: ETIMEDOUT the main
+ * thread executes no Python; others: the library cannot be loaded, and the program is unchanged.
+ */
+static int load(const struct preloading *p, const struct target *target, bool alone,
+                struct error *err)
+{
+	/* The program executes the script with its own rights. The folder of --keep may be in one
+	 * of another user, who could give its name to another folder. */
+	struct temp_session own = SCRATCH_NONE;
+	struct error ignored;
+	struct joining j;
+	int ret;
+
+	if (find(&j, target, err) < 0 || temp_session_make(&own, err) < 0)
+		return -1;
+	p->control->gil = j.calls ? j.call.gil : j.exec.gil;
+	p->control->alone = alone;
+	j.dir = own.path;
+	ret = join(p, &j, err);
+	free(j.text);
+	temp_session_remove(&own, &ignored);
+	return ret;
+}
+
+/* ---- the engine */
+
+static int check(struct job *job, struct error *err)
+{
+	CLEANUP(target_close) struct target *target = NULL;
+	struct joining ignored;
+
+	return target_open(&target, job->pid, err) < 0 || find(&ignored, target, err) < 0
+	               ? -1
+	               : job_find_library(job, err);
+}
+
+static bool has_thread(const struct snapshot *snapshot, uint32_t tid)
+{
+	for (size_t i = 0; i < snapshot->threads.n; i++)
+		if (snapshot->threads.v[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* The library sees only threads that use the GIL. Notes those that were there before and are without
+ * it now: unless they have records, they have been without it since. */
+static void note_idle(const struct engine_process *process, const struct snapshot *before)
+{
+	struct snapshot now;
+	struct error ignored;
+
+	if (snapshot_take(&now, process->snapshots, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < now.threads.n; i++) {
+		const struct snapshot_thread *t = &now.threads.v[i];
+
+		if (t->tid && t->tid != (uint32_t)process->pid && t->gil == GIL_NONE &&
+		    has_thread(before, t->tid))
+			preloading_note_idle(process->plan->preloading, (uint32_t)process->pid,
+			                     t->tid);
+	}
+	snapshot_done(&now);
+}
+
+static int start(const struct engine_process *process, uint64_t *start_ns, struct error *err)
+{
+	const struct preloading *p = process->plan->preloading;
+	struct snapshot before;
+	struct error ignored;
+	int ret;
+
+	preloading_note_time(p);
+	if (!process->target) {
+		*err = *process->no_target;
+		return -1;
+	}
+	if (snapshot_take(&before, process->snapshots, &ignored) < 0)
+		before = (struct snapshot){ 0 };
+	ret = load(p, process->target, process->plan->no_children, err);
+	if (ret < 0) {
+		err->code = ESTALE;
+	} else {
+		*start_ns = p->control->joined_ns;
+		note_idle(process, &before);
+	}
+	snapshot_done(&before);
+	return ret;
+}
+
+static void describe(struct session_pass *pass)
+{
+	static char preload[] = RECORD_PRELOAD;
+
+	pass->preload = preload;
+}
+
+const struct engine engine_join = {
+	.name = "the library",
+	.instead = "GIL events by a library that the program loads (--probes preload), because ",
+	.failed = "",
+	.no_states = NOTE_STATES_PRELOAD,
+	.perf = ENGINE_WITHOUT_PERF,
+	.gil = true,
+	.knows_releases = true,
+	.library = true,
+	.check = check,
+	.start = start,
+	.describe = describe,
+};

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* perf records: the GIL by uprobes in the interpreter, and states and stacks, too or alone. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "base/log.h"
+#include "base/procfs.h"
+#include "base/str.h"
+#include "python/probes.h"
+#include "record/engine.h"
+#include "record/execution.h"
+#include "record/job.h"
+#include "record/library.h"
+#include "record/perf.h"
+#include "system/perf_access.h"
+#include "system/sandbox.h"
+#include "system/uprobes.h"
+
+/* Adds to the error how to get the permission, in the words of giltracer check, unless another engine can
+ * be used. */
+static int denied(const struct job *job, bool roots, const char *instead, struct error *err)
+{
+	CLEANUP(free) char *remedy = NULL;
+	CLEANUP(free) char *text = NULL;
+
+	if (engine_has_others(job))
+		return -1;
+	remedy = sandbox_remedy(roots);
+	text = xasprintf("%s -> %s%s", err->text, remedy, instead);
+	return error_set(err, err->code, "%s", text);
+}
+
+static int check(struct job *job, struct error *err)
+{
+	if (!job->host.version) {
+		*err = job->no_perf;
+		return -1;
+	}
+	return perf_try_self(err) < 0 ? denied(job, false, "", err) : 0;
+}
+
+static int check_both(struct job *job, struct error *err)
+{
+	return job_find_library(job, err) < 0 ? -1 : check(job, err);
+}
+
+/*
+ * Those of the events, NULL-terminated, that show which import turns the GIL of a free-threaded
+ * interpreter on. They are recorded also before tracing starts, because most imports precede it. The
+ * caller frees the array.
+ */
+static const char **early_events(const char *const *events)
+{
+	const char **early;
+	size_t n = 0;
+
+	while (events[n])
+		n++;
+	early = xcalloc(n + 1, sizeof(*early));
+	n = 0;
+	for (; *events; events++)
+		if (str_has_suffix(*events, ":gil_module") ||
+		    str_has_suffix(*events, ":enable_gil"))
+			early[n++] = *events;
+	return early;
+}
+
+/* The kernel is asked, not perf: perf may continue without a refused event and record nothing. */
+static int place(struct job *job, struct error *err)
+{
+	const struct probe_set *set = job->events.probes;
+
+	if (uprobes_prepare(set, &job->events.uprobes, err) == 0 &&
+	    perf_try_event(set->group, set->probes.v[0].event, err) == 0)
+		return 0;
+	if (err->code != EPERM && err->code != EACCES && err->code != ENOENT && err->code != EROFS)
+		return -1;
+	return denied(job, true, " (--no-gil-detect works without probes)", err);
+}
+
+/* Of a free-threaded build whose probes are unknown, perf records what it can. */
+static int prepare(struct job *job, struct error *err)
+{
+	if (job_find_probes(job, err) < 0) {
+		if (!job->program.python->free_threaded || err->code != ENOTSUP)
+			return -1;
+		job_use_only(job, &engine_states);
+		log_warn("%s: thread states and the reasons for sleeps are recorded, but not the "
+		         "locks that threads wait for",
+		         err->text);
+		return 0;
+	}
+	if (place(job, err) < 0)
+		return -1;
+	job->events.early = early_events(uprobes_events(job->events.uprobes));
+	return 0;
+}
+
+/* In the stacks of a stripped interpreter, sleeps for the GIL are identified by the address of take_gil.
+ * Without it, only frames with that name are. */
+static int prepare_states(struct job *job, struct error *err)
+{
+	if (job_find_probes(job, err) < 0)
+		log_debug("%s", err->text);
+	return 0;
+}
+
+static int start(const struct engine_process *process, uint64_t *start_ns, struct error *err)
+{
+	(void)start_ns;
+	return probe_verify_file(process->plan->probes, err);
+}
+
+/* A thread of a child cannot be the first. */
+static bool is_of_process(const struct engine_process *process)
+{
+	CLEANUP(free) char *path = procfs_path(process->pid, (pid_t)process->tid, "");
+
+	return access(path, F_OK) == 0;
+}
+
+static int records(const struct engine_process *process, struct error *err)
+{
+	return recorder_has_events(&process->recorders->v[0]) && is_of_process(process)
+	               ? probe_verify_process(process->pid, process->plan->probes, err)
+	               : 0;
+}
+
+/* The kernel removes uprobes at once if we hold them open. */
+static void retire(const struct engine_process *process, struct engine_held *held)
+{
+	const struct probe_set *set = process->plan->probes;
+
+	for (size_t i = 0; i < set->probes.n; i++) {
+		int fd = perf_hold_event(set->group, set->probes.v[i].event);
+
+		if (fd >= 0)
+			*vec_push(&held->v) = fd;
+	}
+}
+
+/* The library's records are there to be compared with. */
+static void describe_both(struct session_pass *pass)
+{
+	static char preload[] = RECORD_PRELOAD;
+
+	pass->preload = preload;
+}
+
+const struct engine engine_uprobes = {
+	.name = "uprobes",
+	.failed = "uprobes cannot be used: ",
+	.perf = ENGINE_WITH_PERF,
+	.gil = true,
+	.then = &engine_library,
+	.check = check,
+	.prepare = prepare,
+	.start = start,
+	.records = records,
+	.retire = retire,
+};
+
+const struct engine engine_both = {
+	.name = "uprobes and the library",
+	.perf = ENGINE_WITH_PERF,
+	.gil = true,
+	.library = true,
+	.check = check_both,
+	.prepare = prepare,
+	.start = start,
+	.records = records,
+	.describe = describe_both,
+};
+
+const struct engine engine_states = {
+	.name = "states",
+	.perf = ENGINE_WITH_PERF,
+	.check = check,
+	.prepare = prepare_states,
+};
