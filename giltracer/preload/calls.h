@@ -2,7 +2,7 @@
 /*
  * The recorder of Python calls. CPython calls it at each call and return, in the thread in which
  * that happens, with the GIL held. The GIL guards the data that the threads of one interpreter
- * share. The data that all interpreters share is guarded by the lock of calls_lock.h, or read and
+ * share. The data that all interpreters share is guarded by calls_lock, or read and
  * written atomically.
  *
  * CPython's functions are found by their names, so no header of any version is needed.
@@ -125,12 +125,12 @@ size_t calls_put_attribute(char *ret, PyObject *object, const char *attribute);
 enum calls_role {
 	CALLS_OF_NO_ROLE,
 	CALLS_OF_COROUTINE,
-	CALLS_THAT_SCHEDULE, /* from here on asyncio: see calls_asyncio.c, calls_uvloop.c */
+	CALLS_THAT_SCHEDULE, /* from here on asyncio */
 	CALLS_THAT_DEFER,
 	CALLS_THAT_RUN,
 	CALLS_THAT_CREATE,
 	CALLS_THAT_IMPORT_GREENLET,
-	CALLS_OF_TRIO_LOOP, /* from here on trio: see calls_trio.c */
+	CALLS_OF_TRIO_LOOP, /* from here on trio */
 	CALLS_OF_TRIO_RESCHEDULE,
 	CALLS_OF_TRIO_EXITED,
 	CALLS_OF_TRIO_EXPIRE,
@@ -171,5 +171,17 @@ void calls_in_child(void);
 
 /* Ends the recording of calls, from any thread, whether it holds the GIL or not. */
 void calls_end(void);
+
+/*
+ * ---- The lock of the data that all interpreters of the process share: from CPython 3.12 on, each may
+ * have a GIL of its own, which then does not guard this data. Nothing that may run Python code is
+ * called while the lock is held. It is not recursive.
+ */
+
+void calls_lock(void);
+void calls_unlock(void);
+
+/* Call in a forked child, in which the thread that held the lock may not exist. */
+void calls_lock_in_child(void);
 
 #endif

@@ -4,7 +4,6 @@
  * so a new code object that reuses its memory has none. The names of a code object are written to
  * the log when it is first seen.
  */
-#include "preload/calls_lock.h"
 #include "preload/calls_record.h"
 
 #include <string.h>

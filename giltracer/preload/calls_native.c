@@ -4,7 +4,6 @@
  * objects have: one for each definition together with what it belongs to, which is a module or the
  * type of the object that the function is called for.
  */
-#include "preload/calls_lock.h"
 #include "preload/calls_record.h"
 
 #include <string.h>

@@ -3,6 +3,8 @@
 #ifndef GILTRACER_PRELOAD_CALLS_RECORD_H
 #define GILTRACER_PRELOAD_CALLS_RECORD_H
 
+#include <stdbool.h>
+
 #include "preload/calls_python.h"
 
 /**
@@ -123,5 +125,36 @@ static inline void calls_record(PyObject *code, enum preload_call_type type, PyO
 	if (UNLIKELY(!calls_record_at_once(code, type)))
 		calls_record_slowly(code, type, at, value);
 }
+
+/* ---- greenlets, of which a thread can have several stacks: gevent, eventlet */
+
+/* Call when recording begins: check whether greenlet is imported. */
+void calls_greenlet_begin(void);
+
+/* The role of a function, by its file, of length len. A function of greenlet shows that greenlet is
+ * being imported. */
+enum calls_role calls_greenlet_role(const char *file, size_t len, const char *name);
+
+/* Watch the switches of the calling thread, once. Cheap if greenlet is not imported. */
+void calls_greenlet_watch(void);
+void calls_greenlet_in_child(void);
+
+/*
+ * ---- Subinterpreters. Recording begins in each one separately, in the thread that runs there first:
+ * an audit hook in C is called in all interpreters, and CPython's own initialization of an
+ * interpreter raises audit events. The hook is added when the program imports the module that
+ * makes interpreters, so other programs have no overhead from it.
+ */
+
+/* Call in the main interpreter, to record in each interpreter that is made from now on. Older ones
+ * are counted as not recorded. */
+void calls_interpreters_watch(void);
+
+/* Whether the calling thread had this thread state at the last event in a subinterpreter.
+ * PyGILState only knows a thread's first state. */
+bool calls_interpreters_runs(const void *thread);
+
+/* Set the state for which calls_interpreters_runs returns true in the calling thread. */
+void calls_interpreters_note(const void *thread);
 
 #endif
