@@ -9,7 +9,6 @@
 #include "base/cleanup.h"
 #include "base/idmap.h"
 #include "base/vec.h"
-#include "model/probe_cost.h"
 #include "trace/names.h"
 #include "trace/source.h"
 
@@ -87,8 +86,6 @@ bool slowdown_find(struct slowdown *ret, const struct model *m)
 	return ret->ratio >= 1 + SLOWDOWN_NOTE_PERCENT / 100.0;
 }
 
-#define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
-
 const struct recording_pass *recording_main_pass(const struct recording *recording)
 {
 	for (size_t i = 0; i < recording->pass_count; i++)
@@ -108,49 +105,6 @@ bool recording_has_note(const struct recording *recording, const char *code)
 double facts_percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * (double)part / (double)whole : 0.0;
-}
-
-struct facts_shares facts_shares(const struct model_thread *t)
-{
-	uint64_t life = model_thread_life_ns(t);
-
-	return (struct facts_shares){
-		.no_gil = facts_percent(model_thread_no_gil_ns(t) - t->gil_ns[GIL_LOCK_WAIT], life),
-		.lock_wait = facts_percent(t->gil_ns[GIL_LOCK_WAIT], life),
-		.hold = facts_percent(t->gil_ns[GIL_HOLD], life),
-		.wait = facts_percent(model_thread_wait_ns(t), life),
-		.free_wait = facts_percent(t->gil_ns[GIL_FREE_WAIT], life),
-		.unknown = facts_percent(t->gil_ns[GIL_UNKNOWN] - t->suspended_ns, life),
-		.probes = facts_percent(t->probe_cost_ns, life),
-		.calls = facts_percent(t->calls_cost_ns, life),
-	};
-}
-
-bool facts_locks_matter(const struct model *model)
-{
-	for (size_t i = 0; i < model->threads.n; i++)
-		if (facts_shares(&model->threads.v[i]).lock_wait >= LEAST_PERCENT)
-			return true;
-	return false;
-}
-
-bool facts_calls_matter(const struct model *model)
-{
-	for (size_t i = 0; i < model->threads.n; i++)
-		if (facts_shares(&model->threads.v[i]).calls >= PROBE_COST_NOTE_PERCENT)
-			return true;
-	return false;
-}
-
-struct facts_states facts_states(const struct model_thread *t)
-{
-	uint64_t life = model_thread_life_ns(t);
-	struct facts_states ret;
-
-	for (unsigned state = 0; state < CPU_STATES; state++)
-		ret.percent[state] = facts_percent(
-			t->cpu_ns[state] - (state == CPU_UNKNOWN ? t->suspended_ns : 0), life);
-	return ret;
 }
 
 const char *facts_thread_name(const struct recording_pass *pass, uint32_t thread)

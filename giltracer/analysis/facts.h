@@ -100,30 +100,6 @@ struct slowdown {
 /* Whether it is more than SLOWDOWN_NOTE_PERCENT. */
 bool slowdown_find(struct slowdown *ret, const struct model *model);
 
-/**
- * Percentages of a thread's life, without time in which it was stopped by a signal; the first six add up to 100. The estimated costs of the probes
- * and of recording calls are included in them. 0 for an empty life.
- */
-struct facts_shares {
-	double no_gil, lock_wait, hold, wait, free_wait, unknown;
-	double probes, calls;
-};
-
-struct facts_shares facts_shares(const struct model_thread *thread);
-
-/* The same by CPU state, which add up to 100. */
-struct facts_states {
-	double percent[CPU_STATES];
-};
-
-struct facts_states facts_states(const struct model_thread *thread);
-
-/* Whether any thread waited for locks for a share of its life that is not printed as 0.0 %. */
-bool facts_locks_matter(const struct model *model);
-
-/* Whether recording calls cost any thread so much that it would be a caveat if probes did. */
-bool facts_calls_matter(const struct model *model);
-
 /* part as a percentage of whole; 0 if whole is 0. */
 double facts_percent(uint64_t part, uint64_t whole);
 

@@ -17,19 +17,6 @@ bool locks_of_pass(const struct recording_pass *pass)
 	return pass->free_threaded && !pass->model->gil_events && pass->model->park_events;
 }
 
-struct locks_shares locks_shares(const struct model_thread *t)
-{
-	uint64_t life = t->end_ns - t->start_ns, known = life - t->gil_ns[GIL_UNKNOWN];
-
-	return (struct locks_shares){
-		.free = facts_percent(t->gil_ns[GIL_NO], known),
-		.lock_wait = facts_percent(t->gil_ns[GIL_LOCK_WAIT], known),
-		.stopped = facts_percent(t->gil_ns[GIL_STOPPED], known),
-		.stops = facts_percent(t->gil_ns[GIL_STOPPING], known),
-		.unknown = facts_percent(t->gil_ns[GIL_UNKNOWN], life),
-	};
-}
-
 /* Waits are grouped by function, not by line. */
 static struct locks_place *place_for(struct locks_places *places, const struct recording_pass *pass,
                                      unsigned state, uint32_t frame, const struct model_lock *lock)

@@ -24,14 +24,6 @@ struct locks_place {
 	uint64_t count, ns, longest_ns;
 };
 
-/* Percentages of a thread's life: unknown is a share of the whole life, the others are shares of
- * the known part. */
-struct locks_shares {
-	double free, lock_wait, stopped, stops, unknown;
-};
-
-struct locks_shares locks_shares(const struct model_thread *thread);
-
 struct locks_places {
 	VEC(struct locks_place) v; /* most time first */
 };

@@ -13,6 +13,7 @@
 #include "analysis/tasks.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "report/threads.h"
 #include "report/words.h"
 #include "trace/names.h"
 #include "trace/source.h"
@@ -771,44 +772,6 @@ static void put_passes(struct jsonw *w, const struct recording *recording)
 	jsonw_end(w);
 }
 
-static void put_states(struct jsonw *w, const struct model_thread *t)
-{
-	jsonw_object(w, "states");
-	jsonw_u64(w, "running_ns", t->cpu_ns[CPU_RUNNING]);
-	jsonw_u64(w, "runnable_ns", t->cpu_ns[CPU_RUNNABLE]);
-	jsonw_u64(w, "sleeping_ns", t->cpu_ns[CPU_SLEEPING]);
-	jsonw_u64(w, "uninterruptible_ns", t->cpu_ns[CPU_UNINTERRUPTIBLE]);
-	jsonw_u64(w, "gil_sleep_ns", t->cpu_ns[CPU_GIL_SLEEP]);
-	jsonw_u64(w, "unknown_ns", t->cpu_ns[CPU_UNKNOWN]);
-	jsonw_end(w);
-}
-
-/* Null if it is not known. */
-static void put_known(struct jsonw *w, const char *key, bool known, uint64_t value)
-{
-	if (known)
-		jsonw_u64(w, key, value);
-	else
-		jsonw_null(w, key);
-}
-
-static void put_lock_waits(struct jsonw *w, const struct model_thread *t, bool known)
-{
-	put_known(w, "lock_wait_ns", known, t->gil_ns[GIL_LOCK_WAIT]);
-	put_known(w, "lock_waits", known, t->lock_waits);
-	put_known(w, "longest_lock_wait_ns", known, t->longest_lock_wait_ns);
-}
-
-static void put_stops(struct jsonw *w, const struct model_thread *t)
-{
-	jsonw_u64(w, "stopped_ns", t->gil_ns[GIL_STOPPED]);
-	jsonw_u64(w, "stopping_ns", t->gil_ns[GIL_STOPPING]);
-	jsonw_u64(w, "stops", t->stops);
-	jsonw_u64(w, "worlds_stopped", t->worlds_stopped);
-	jsonw_u64(w, "longest_stop_ns", t->longest_stop_ns);
-	jsonw_u64(w, "longest_stopping_ns", t->longest_stopping_ns);
-}
-
 void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uint32_t thread)
 {
 	const struct model_thread *t = &pass->model->threads.v[thread];
@@ -817,28 +780,7 @@ void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uin
 	jsonw_u64(w, "tid", t->tid);
 	jsonw_string(w, "name", facts_thread_name(pass, thread));
 	jsonw_bool(w, "main", t->main);
-	jsonw_u64(w, "total_ns", t->end_ns - t->start_ns);
-	jsonw_u64(w, "hold_ns", t->gil_ns[GIL_HOLD]);
-	jsonw_u64(w, "wait_ns", model_thread_wait_ns(t));
-	jsonw_u64(w, "switch_wait_ns", t->gil_ns[GIL_SWITCH_WAIT]);
-	jsonw_u64(w, "free_wait_ns", t->gil_ns[GIL_FREE_WAIT]);
-	jsonw_u64(w, "no_gil_ns", model_thread_no_gil_ns(t));
-	jsonw_u64(w, "unknown_ns", t->gil_ns[GIL_UNKNOWN]);
-	jsonw_u64(w, "probe_cost_ns", t->probe_cost_ns);
-	if (pass->slices && pass->slices->call_cost_ps)
-		jsonw_u64(w, "calls_cost_ns", t->calls_cost_ns);
-	if (t->suspended_ns)
-		jsonw_u64(w, "suspended_ns", t->suspended_ns);
-	jsonw_u64(w, "holds", t->holds);
-	jsonw_u64(w, "waits", t->waits);
-	jsonw_u64(w, "free_waits", t->free_waits);
-	jsonw_u64(w, "longest_hold_ns", t->longest_hold_ns);
-	jsonw_u64(w, "longest_wait_ns", t->longest_wait_ns);
-	put_lock_waits(w, t, pass->locks_known);
-	if (pass->free_threaded)
-		put_stops(w, t);
-	put_states(w, t);
-	jsonw_u64(w, "unseen_runnable_ns", t->unseen_runnable_ns);
+	thread_json(w, pass, t);
 }
 
 static void put_threads(struct jsonw *w, const struct analysis *a)

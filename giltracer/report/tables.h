@@ -12,7 +12,7 @@
 #include "base/vec.h"
 #include "report/phrases.h"
 
-#define TABLE_COLUMNS 12
+#define TABLE_COLUMNS 14
 
 /**
  * @number: the cell is a number, @value with this many @decimals; else

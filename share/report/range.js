@@ -13,7 +13,6 @@ import {doingText, holdDoing, notKnown, pinLane, releasersIn} from "./pick.js";
 import {CPU_STATES, FREE_STATE, GIL_STATES, SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {loading, store} from "./store.js";
 import {goToPin, jumpTo, makeTable, threadTag, whoColumn} from "./table.js";
-import {STATE_COLUMNS} from "./threads.js";
 import {gilOf, upper} from "./tracks.js";
 import {turns} from "./turns.js";
 import {flyTo, range, rowsThreads, setRange} from "./view.js";
@@ -171,9 +170,9 @@ function rangeThreadsTable(part) {
 				]
 			: []),
 		...(st.cpu.length
-			? STATE_COLUMNS.slice(0, known ? 2 : 6).map(([key, head], k) =>
-					col(head, key + "_ns", r => r.cpu[(k + 1) % 6]),
-				)
+			? pass()
+					.state_columns.slice(0, known ? 2 : 6)
+					.map((c, k) => col(c.head, c.key, r => r.cpu[(k + 1) % 6]))
 			: []),
 	].filter(Boolean);
 	return makeTable(columns, rows, {

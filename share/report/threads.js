@@ -73,36 +73,28 @@ const sharebar = (parts, total, color) =>
 		),
 	);
 
-// Without GIL events: the CPU states.
-export const STATE_COLUMNS = [
-	["running", "On CPU", "running"],
-	["runnable", "Runnable", "runnable: ready to run, but without a CPU"],
-	["sleeping", "Asleep", "asleep"],
-	["uninterruptible", "Uninterr.", "uninterruptible, mostly for the disk"],
-	["gil_sleep", "GIL sleep", "asleep because another thread has the GIL"],
-	["unknown", "Unknown", "unknown"],
-];
+// The class of each CPU state.
 const STATE_KINDS = {
-	running: "running",
-	runnable: "runnable",
-	sleeping: "sleeping",
-	uninterruptible: "disk",
-	gil_sleep: "gilsleep",
-	unknown: "unknown",
+	running_ns: "running",
+	runnable_ns: "runnable",
+	sleeping_ns: "sleeping",
+	uninterruptible_ns: "disk",
+	gil_sleep_ns: "gilsleep",
+	unknown_ns: "unknown",
 };
 
 function statesDraw() {
 	const rows = pass().threads.map((t, i) => ({t, i})),
 		ns = (r, key) =>
-			((r.t.states || {})[key + "_ns"] || 0) -
-			((key === "unknown" && r.t.states && r.t.suspended_ns) || 0);
-	const there = STATE_COLUMNS.filter(([key]) => rows.some(r => ns(r, key) > 0));
+			((r.t.states || {})[key] || 0) -
+			((key === "unknown_ns" && r.t.states && r.t.suspended_ns) || 0);
+	const there = pass().state_columns.filter(c => rows.some(r => ns(r, c.key) > 0));
 	const share = (r, key) => fmtPct(ns(r, key), lifeNs(r.t));
 	const shares = r =>
 		sharebar(
 			there
-				.filter(([key]) => ns(r, key))
-				.map(([key, , text]) => [STATE_KINDS[key], text + " " + share(r, key), ns(r, key)]),
+				.filter(c => ns(r, c.key))
+				.map(c => [STATE_KINDS[c.key], c.help + " " + share(r, c.key), ns(r, c.key)]),
 			r.t.total_ns,
 		);
 	fill(
@@ -113,18 +105,18 @@ function statesDraw() {
 				{
 					head: "",
 					csv: "bar",
-					value: r => ns(r, "running"),
+					value: r => ns(r, "running_ns"),
 					cell: shares,
 					wide: true,
 					title: "Shares of its life",
 				},
-				...there.map(([key, head, title]) =>
+				...there.map(c =>
 					tally(
-						head,
-						key + "_ns",
-						r => ns(r, key),
-						r => share(r, key),
-						title,
+						c.head,
+						c.key,
+						r => ns(r, c.key),
+						r => share(r, c.key),
+						c.help,
 					),
 				),
 				tally(
@@ -146,24 +138,9 @@ function statesDraw() {
 	);
 	legendDraw(
 		$("threads-legend"),
-		there.map(([key, , text]) => [STATE_KINDS[key], text]),
+		there.map(c => [STATE_KINDS[c.key], c.help]),
 	);
 }
-
-const FREE_WAIT =
-	"Share of its known lifetime in which it took a GIL that was free: " +
-	"tracing overhead or scheduling delay";
-
-const PROBES =
-	"Share of its known lifetime that the GIL's probes took, as a part of the others: " +
-	"an estimate, and a lower bound";
-// A smaller share gets no column; see model/probe_cost.h.
-const probesMatter = t => t.probe_cost_ns > 0 && t.probe_cost_ns * 50 >= lifeNs(t);
-
-const CALLS =
-	"Share of its known lifetime that recording its Python calls took, " +
-	"as a part of the others: an estimate";
-const callsMatter = t => t.calls_cost_ns > 0 && t.calls_cost_ns * 50 >= lifeNs(t);
 
 export function threadsDraw() {
 	const p = pass();
@@ -173,21 +150,15 @@ export function threadsDraw() {
 		c => ({t: crowdSum(c), i: c.threads[0], c}),
 	);
 	const longest = (r, key) =>
-		!r.t[key + "_ns"]
+		!r.t[key]
 			? "–"
-			: jumpTo(fmtDur(r.t[key + "_ns"]), () => {
-					const i = r.t[key + "_ns_of"] ?? r.i;
-					goToPin(pinLane("gil", i, p.threads[i][key + "_at_ns"]));
+			: jumpTo(fmtDur(r.t[key]), () => {
+					const i = r.t[key + "_of"] ?? r.i;
+					goToPin(pinLane("gil", i, p.threads[i][key.replace(/_ns$/, "_at_ns")]));
 				});
-	const part = (head, key, title) =>
-		tally(
-			head,
-			key,
-			r => r.t[key],
-			r => fmtPct(r.t[key], lifeNs(r.t)),
-			title,
-		);
-	const columns = [
+	// What a share leaves out is another column's or counts for nothing.
+	const share = (r, c) => fmtPct(r.t[c.key] - ((c.minus && r.t[c.minus]) || 0), lifeNs(r.t));
+	const there = [
 		{head: "Thread", value: r => crowdLabel(r.c), cell: r => crowdTag(r.c)},
 		{
 			head: "",
@@ -197,53 +168,15 @@ export function threadsDraw() {
 			wide: true,
 			title: "Shares of its life",
 		},
-		part(
-			gilText("Has GIL", "Stops others"),
-			"hold_ns",
-			gilText(
-				"Share of its known lifetime in which it held the GIL",
-				"Share of its known lifetime in which it stopped the others, or was stopping them",
+		...p.columns.map(c =>
+			tally(
+				c.head,
+				c.key,
+				r => r.t[c.key],
+				r => (c.longest ? longest(r, c.key) : share(r, c)),
+				c.help,
 			),
 		),
-		part(
-			gilText("Waits", "Blocked"),
-			"wait_ns",
-			gilText(
-				"Share of its known lifetime in which it wanted the GIL and did not have it",
-				"Share of its known lifetime in which it slept for a lock, " +
-					"or was stopped by another thread",
-			),
-		),
-		part("Free wait", "free_wait_ns", FREE_WAIT),
-		part(
-			gilText("No GIL", "Free"),
-			"no_gil_ns",
-			gilText(
-				"In C code with the GIL released, or asleep",
-				"Running, or asleep for another reason",
-			),
-		),
-		tally(
-			"Unknown",
-			"unknown_ns",
-			r => r.t.unknown_ns,
-			r => fmtPct(r.t.unknown_ns - (r.t.suspended_ns || 0), lifeNs(r.t)),
-			"Before its first event, or records were lost",
-		),
-		tally(
-			"Longest wait",
-			"longest_wait_ns",
-			r => r.t.longest_wait_ns,
-			r => longest(r, "longest_wait"),
-		),
-		tally(
-			gilText("Longest hold", "Longest stop"),
-			"longest_hold_ns",
-			r => r.t.longest_hold_ns,
-			r => longest(r, "longest_hold"),
-		),
-		part("Probes", "probe_cost_ns", PROBES),
-		part("Calls", "calls_cost_ns", CALLS),
 		tally(
 			"Lifetime",
 			"total_ns",
@@ -252,20 +185,13 @@ export function threadsDraw() {
 			"Lifetime within the recording",
 		),
 	];
-	const there = columns.filter(c =>
-		c.csv === "probe_cost_ns"
-			? p.threads.some(probesMatter)
-			: c.csv === "calls_cost_ns"
-				? p.threads.some(callsMatter)
-				: !["free_wait_ns", "unknown_ns"].includes(c.csv) || p.threads.some(t => t[c.csv]),
-	);
 	fill(
 		$("threads-body"),
 		rows.length
 			? makeTable(there, rows, {
 					caption: "Per thread: shares of its lifetime, longest wait first",
 					hideCaption: true,
-					sort: 3,
+					sort: there.findIndex(c => c.csv === "wait_ns"),
 					limit: 8,
 					attrs: r => ({
 						"data-tid": r.t.tid,

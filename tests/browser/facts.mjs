@@ -36,7 +36,7 @@ is(
 	rows.map(r => r.cells.slice(2, 5)),
 	rows.map(r => {
 		const t = report.threads.find(x => x.tid === +r.tid);
-		return [t.hold_ns, t.wait_ns, t.no_gil_ns].map(ns => pct(ns, t.total_ns));
+		return [t.no_gil_ns, t.hold_ns, t.wait_ns].map(ns => pct(ns, t.total_ns));
 	}),
 	"with its shares",
 );

@@ -292,6 +292,36 @@ function blameOf(p) {
 	return [...out.values()];
 }
 
+// The columns of the tables of threads, as giltracer/report/threads.c has them.
+const column = ([key, head, minus], longest) => ({
+	key,
+	minus: minus || null,
+	longest,
+	head,
+	help: head,
+});
+const columnsOf = threads => [
+	...[
+		["no_gil_ns", "No GIL", "lock_wait_ns"],
+		["hold_ns", "Has GIL"],
+		["wait_ns", "Waits"],
+		["free_wait_ns", "Free wait"],
+		["unknown_ns", "Unknown", "suspended_ns"],
+	]
+		.filter(([key], i) => i < 3 || threads.some(t => t[key]))
+		.map(c => column(c, false)),
+	column(["longest_wait_ns", "Longest wait"], true),
+	column(["longest_hold_ns", "Longest hold"], true),
+];
+const STATE_COLUMNS = [
+	["running_ns", "On CPU"],
+	["runnable_ns", "Runnable"],
+	["sleeping_ns", "Asleep"],
+	["uninterruptible_ns", "Uninterr."],
+	["gil_sleep_ns", "GIL sleep"],
+	["unknown_ns", "Unknown", "suspended_ns"],
+].map(c => column(c, false));
+
 /*
  * page: {title, verdict (HTML), command, passes: [{name, dur, threads: [{tid, name, main}], lanes: [{gil, cpu,
  * calls: [row of {from, to, name}], counters}], names, stackNames, stacks, lost, gils}], report (merged in), tasks (of meta)}
@@ -312,6 +342,8 @@ export function makePage(template, page) {
 			slices: p.lanes.reduce((n, l) => n + (l.calls || []).flat().length, 0),
 			slices_note: p.slicesNote || "",
 			counters: p.counters || [],
+			columns: columnsOf(threads),
+			state_columns: STATE_COLUMNS,
 			threads,
 			blame: p.crowdBlame || blameOf(p),
 			caused: p.caused,

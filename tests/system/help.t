@@ -54,6 +54,26 @@ for command in '' $commands; do
 	like "$(cat err)" '^giltracer: error: .*--no-such-option' 'by its name'
 done
 
+# The numbers of a thread in the document, and the columns of the tables, are in the manual.
+report=$top_srcdir/giltracer/report
+threads_keys() {
+	sed -n 's/.*\] = { "\([a-z_]*\)",.*/\1/p' "$report/threads.c"
+}
+threads_headings() {
+	sed -n 's/.*COLUMN([A-Z]*, [A-Z_]*, [A-Z_]*, \(h_[a-z_]*\),.*/\1/p' "$report/threads.c" | sort -u |
+		while read -r name; do sed -n "s/^PHRASE0($name, \"\(.*\)\")/\1/p" "$report/phrases.def"; done
+}
+# absent: print the lines that are not in the manual.
+absent() {
+	while IFS= read -r text; do
+		tr -s ' \n' '  ' <"$manual" | grep -qF "$text" || printf '%s\n' "$text"
+	done
+}
+is "$(threads_keys | wc -l) $(threads_headings | wc -l)" '31 20' 'numbers and columns of threads are found'
+is "$(threads_keys | absent)" '' '  the manual has each number'
+is "$(threads_headings | absent)" '' '  and each column'
+is "$(echo 'no such%' | absent)" 'no such%' '  and a missing one is seen'
+
 packages=$(sed -n 's/^GT_LIB(.*\[\([a-z -]*\)\])$/\1/p' "$top_srcdir/configure.ac")
 for package in $packages; do
 	for file in README.md quickstart; do

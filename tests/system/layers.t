@@ -100,7 +100,7 @@ done
 # The phrases of a report: each one is used.
 unsaid() {
 	sed -n 's/^PHRASE[0-9](\([a-z0-9_]*\),.*/\1/p' report/phrases.def | while read -r phrase; do
-		grep -qrE --include='*.c' "(say|PHRASE)_$phrase\>" report export || echo "$phrase"
+		grep -qrE --include='*.c' "(say|PHRASE)_$phrase\>|COLUMN\(.* $phrase\>" report export || echo "$phrase"
 	done
 }
 is "$(unsaid)" '' 'each phrase is said somewhere'

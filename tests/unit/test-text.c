@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The terminal table. */
 #include "golden.h"
+#include "columns.h"
 #include "report-fixture.h"
 #include "analysis/analysis.h"
 #include "analysis/facts.h"
@@ -189,33 +190,45 @@ static void test_functions(void)
 
 static void test_shares(void)
 {
-	struct model_thread t = { .end_ns = 300 };
-	struct facts_shares shares;
-	struct facts_states states;
-	double sum;
+	static const enum phrase parts[] = { PHRASE_h_no_gil,    PHRASE_h_lock_wait,
+		                             PHRASE_h_has_gil,   PHRASE_h_gil_wait,
+		                             PHRASE_h_free_wait, PHRASE_h_unknown };
+	static const enum phrase states[] = { PHRASE_h_running,   PHRASE_h_runnable,
+		                              PHRASE_h_asleep,    PHRASE_h_uninterruptible,
+		                              PHRASE_h_gil_sleep, PHRASE_h_unknown };
+	const struct model_thread none = { 0 };
+	struct fixture f;
+	struct model_thread *t;
+	double sum = 0, no_gil;
 
-	t.gil_ns[GIL_UNKNOWN] = 100;
-	t.gil_ns[GIL_HOLD] = 50;
-	t.gil_ns[GIL_WAIT] = 30;
-	t.gil_ns[GIL_SWITCH_WAIT] = 20;
-	t.gil_ns[GIL_FREE_WAIT] = 10;
-	t.gil_ns[GIL_NO] = 90;
-	shares = facts_shares(&t);
-	ok(shares.no_gil == 30 && shares.unknown > 33.3 && shares.unknown < 33.4,
-	   "shares are of the whole life");
-	sum = shares.hold + shares.wait + shares.free_wait + shares.no_gil + shares.unknown;
+	fixture_init(&f, 1);
+	fixture_thread(&f, 1, 1, "t");
+	t = &f.model.threads.v[0];
+	t->start_ns = 0;
+	t->end_ns = 300;
+	t->gil_ns[GIL_UNKNOWN] = 100;
+	t->gil_ns[GIL_HOLD] = 50;
+	t->gil_ns[GIL_WAIT] = 30;
+	t->gil_ns[GIL_SWITCH_WAIT] = 20;
+	t->gil_ns[GIL_FREE_WAIT] = 10;
+	t->gil_ns[GIL_NO] = 60;
+	t->gil_ns[GIL_LOCK_WAIT] = 30;
+	no_gil = column_percent(&f.model, THREADS_GIL, PHRASE_h_no_gil, t);
+	ok(no_gil >= 20 && no_gil <= 20, "shares are of the whole life");
+	for (unsigned i = 0; i < 6; i++)
+		sum += column_percent(&f.model, THREADS_GIL, parts[i], t);
 	ok(sum > 99.999 && sum < 100.001, "they add up to 100");
-	t.cpu_ns[CPU_UNKNOWN] = 90;
-	t.cpu_ns[CPU_RUNNING] = 120;
-	t.cpu_ns[CPU_GIL_SLEEP] = 90;
-	states = facts_states(&t);
+	t->cpu_ns[CPU_UNKNOWN] = 90;
+	t->cpu_ns[CPU_RUNNING] = 120;
+	t->cpu_ns[CPU_GIL_SLEEP] = 90;
 	sum = 0;
-	for (unsigned i = 0; i < CPU_STATES; i++)
-		sum += states.percent[i];
-	ok(states.percent[CPU_RUNNING] == 40 && sum > 99.999 && sum < 100.001,
-	   "and so do those of the states on the CPUs");
-	shares = facts_shares(&(struct model_thread){ 0 });
-	ok(shares.hold == 0 && shares.unknown == 0, "a thread without a life");
+	for (unsigned i = 0; i < 6; i++)
+		sum += column_percent(&f.model, THREADS_STATES, states[i], t);
+	ok(sum > 99.999 && sum < 100.001, "and so do those of the states on the CPUs");
+	sum = column_percent(&f.model, THREADS_GIL, PHRASE_h_has_gil, &none) +
+	      column_percent(&f.model, THREADS_GIL, PHRASE_h_unknown, &none);
+	ok(sum >= 0 && sum <= 0, "a thread without a life");
+	fixture_done(&f);
 }
 
 static void test_empty(void)

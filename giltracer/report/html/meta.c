@@ -16,6 +16,7 @@
 #include "report/html/blocks.h"
 #include "report/json.h"
 #include "report/phrases.h"
+#include "report/threads.h"
 #include "report/words.h"
 #include "trace/source.h"
 
@@ -283,6 +284,7 @@ static void put_pass(struct jsonw *w, const struct recording_pass *pass, const s
 	put_samples(w, pass->samples);
 	put_slices_note(w, pass, rows);
 	put_counters(w, pass->source);
+	thread_columns_json(w, model, locks_of_pass(pass));
 	jsonw_array(w, "threads");
 	for (uint32_t i = 0; i < model->threads.n; i++)
 		put_thread(w, pass, i);
