@@ -264,15 +264,15 @@ static bool hides_little(const struct model *model)
 /* Whether a caveat is of no interest, for instance because states were not asked for. */
 static bool is_minor(const struct recording *recording, const struct model *model, unsigned code)
 {
-	switch (code) {
-	case CAVEAT_NO_TRACEPOINTS:
-	case CAVEAT_UNSEEN_WAKEUPS:
+	switch (caveat_kinds[code].shown) {
+	case SHOWN_WITH_STATES:
 		return !recording->state_detect;
-	case CAVEAT_MISSED_WAKEUPS:
+	case SHOWN_IF_MUCH:
 		return hides_little(model);
-	default:
-		return false;
+	case SHOWN_ALWAYS:
+		break;
 	}
+	return false;
 }
 
 static void add_pass_caveats(struct facts_caveats *list, const struct recording *recording,
@@ -284,7 +284,7 @@ static void add_pass_caveats(struct facts_caveats *list, const struct recording 
 		if (is_caveat(recording, pass, code))
 			*vec_push(list) = (struct facts_caveat){
 				.pass = pass_kind_name(pass->kind),
-				.code = caveat_name(code),
+				.code = caveat_kinds[code].name,
 				.of_model = code,
 				.count = pass->model->caveats[code],
 				.minor = is_minor(recording, pass->model, code),
@@ -299,7 +299,7 @@ static void add_pass_caveats(struct facts_caveats *list, const struct recording 
 	if (pass->hogs && pass->hogs->bounded)
 		*vec_push(list) = (struct facts_caveat){
 			.pass = pass_kind_name(pass->kind),
-			.code = caveat_name(CAVEAT_OVERDUE_BOUNDED),
+			.code = caveat_kinds[CAVEAT_OVERDUE_BOUNDED].name,
 			.of_model = CAVEAT_OVERDUE_BOUNDED,
 			.count = pass->hogs->bounded,
 		};

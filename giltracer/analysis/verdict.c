@@ -1467,11 +1467,21 @@ static bool is_complete(const struct analysis *a)
 	return true;
 }
 
+static enum caveat_quality worst_caveat(const struct model *model)
+{
+	enum caveat_quality worst = QUALITY_KEEPS;
+
+	for (unsigned code = 0; code < CAVEAT_CODES; code++)
+		if (model->caveats[code] && caveat_kinds[code].quality > worst)
+			worst = caveat_kinds[code].quality;
+	return worst;
+}
+
 /* Good: everything is known. Poor: the missing data may change the verdict. */
 static void judge_quality(struct verdict *v, const struct analysis *a)
 {
 	const struct evidence *e = &a->evidence;
-	const uint64_t *caveats = e->model->caveats;
+	enum caveat_quality worst = worst_caveat(e->model);
 	uint64_t releases = e->totals.releases_probed + e->totals.releases_inferred;
 	struct flaws f = {
 		.lost = lost_records(e->recording),
@@ -1482,10 +1492,9 @@ static void judge_quality(struct verdict *v, const struct analysis *a)
 
 	v->quality = QUALITY_GOOD;
 	if (f.lost || f.starts >= SLOW_STARTS_SOME || f.unknown >= 1 || f.inferred >= 5 ||
-	    caveats[CAVEAT_UNORDERED])
+	    worst >= QUALITY_FAIR_AT_MOST)
 		v->quality = QUALITY_FAIR;
-	if (f.unknown >= 10 || f.starts >= SLOW_STARTS_MUCH || caveats[CAVEAT_TWO_HOLDERS] ||
-	    caveats[CAVEAT_TRUNCATED] || caveats[CAVEAT_BROKEN_IDENTITY])
+	if (f.unknown >= 10 || f.starts >= SLOW_STARTS_MUCH || worst >= QUALITY_POOR_AT_MOST)
 		v->quality = QUALITY_POOR;
 	add_flaws(&v->quality_why, &f, v->quality == QUALITY_GOOD && is_complete(a));
 }

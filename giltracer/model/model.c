@@ -15,6 +15,13 @@
 
 #include "trace/names.h"
 
+#define CAVEAT(code, word, name, shown, quality, sentence) \
+	[CAVEAT_##code] = { name, SHOWN_##shown, QUALITY_##quality },
+const struct caveat_kind caveat_kinds[CAVEAT_CODES] = {
+#include "model/caveats.def"
+};
+#undef CAVEAT
+
 struct model *model_new(const struct model_options *options)
 {
 	struct model *m = xcalloc(1, sizeof(*m));

@@ -330,38 +330,24 @@ struct model_queued {
 	uint32_t by, name;
 };
 
+#define CAVEAT(code, word, name, shown, quality, sentence) CAVEAT_##code,
 enum caveat_code {
-	CAVEAT_LOST,               /* records lost by perf */
-	CAVEAT_UNWRITTEN,          /* records that our library could not write */
-	CAVEAT_INFERRED_RELEASE,   /* holds whose end was inferred */
-	CAVEAT_ACQUIRE_NO_REQUEST, /* an acquire whose request was not seen */
-	CAVEAT_REQUEST_NO_ACQUIRE, /* a request that never returned */
-	CAVEAT_RELEASE_NO_HOLD,    /* a release by a thread that was not known to hold the GIL */
-	CAVEAT_OPEN_HOLD,          /* a hold cut by the end of recording or thread */
-	CAVEAT_TWO_HOLDERS,        /* the recording contradicts itself: no lock can have two
-	                            * holders; a bug of ours */
-	CAVEAT_UNORDERED,          /* events that were out of order */
-	CAVEAT_UNKNOWN_RECORDS,    /* perf records of unknown type */
-	CAVEAT_TRUNCATED,          /* the recording is truncated */
-	CAVEAT_NO_GIL_EVENTS,      /* no probe fired */
-	CAVEAT_FORKED,             /* a child process inherited a hold */
-	CAVEAT_UNSEEN_WAKEUPS,     /* sleeps ended by a timer or another program, whose wake-ups
-	                            * were not recorded */
-	CAVEAT_MISSED_WAKEUPS,     /* sleeps whose wake-ups are missing although all were to be
-	                            * recorded */
-	CAVEAT_OTHER_PYTHON,       /* a process with a CPython whose GIL was not recorded */
-	CAVEAT_LEFT_BEHIND,        /* a process that still ran when the program had ended */
-	CAVEAT_NO_TRACEPOINTS,     /* no tracepoints for states: S and D cannot be distinguished */
-	CAVEAT_COARSE,          /* too many waits, losses and GILs to examine all pairs: more than
-	                         * necessary is unknown */
-	CAVEAT_OVERDUE_BOUNDED, /* holds of which not all waits were examined, see hogs.c;
-	                         * counted by the analysis */
-	CAVEAT_PROBE_COST,      /* threads for which the probes took a share of time worth a note */
-	CAVEAT_PROBES_SLOW, /* the probes took a share of CPU time that justifies another engine,
-	                     * which did not take over */
-	CAVEAT_BROKEN_IDENTITY, /* model_check() failed: a bug of ours */
+#include "model/caveats.def"
 	CAVEAT_CODES,
 };
+#undef CAVEAT
+
+enum caveat_shown { SHOWN_ALWAYS, SHOWN_WITH_STATES, SHOWN_IF_MUCH };
+enum caveat_quality { QUALITY_KEEPS, QUALITY_FAIR_AT_MOST, QUALITY_POOR_AT_MOST };
+
+/* caveats.def documents the members. */
+struct caveat_kind {
+	const char *name;
+	enum caveat_shown shown;
+	enum caveat_quality quality;
+};
+
+extern const struct caveat_kind caveat_kinds[CAVEAT_CODES];
 
 /* A hold that continued for us µs after a release request, not counting time in which its thread
  * was runnable. */
@@ -528,8 +514,5 @@ static inline uint64_t model_blocked_work(const struct model *model)
 /* Index of the first row of model->blame whose waiter is not less than this one. The rows are
  * sorted by waiter; with many threads there are very many. */
 size_t model_find_blame(const struct model *model, uint32_t waiter);
-
-/* A short stable name ("lost-records"). */
-const char *caveat_name(enum caveat_code code);
 
 #endif

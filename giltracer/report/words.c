@@ -144,31 +144,11 @@ const char *wording_nobody(const struct group_blame *blame)
 	return phrase((blame->holder == MODEL_NONE ? nobody : unknown)[blame->kind]);
 }
 
+#define CAVEAT(code, word, name, shown, quality, sentence) [CAVEAT_##code] = PHRASE_caveat_##word,
 static const enum phrase caveat_texts[CAVEAT_CODES] = {
-	[CAVEAT_LOST] = PHRASE_caveat_lost,
-	[CAVEAT_UNWRITTEN] = PHRASE_caveat_unwritten,
-	[CAVEAT_INFERRED_RELEASE] = PHRASE_caveat_inferred_release,
-	[CAVEAT_ACQUIRE_NO_REQUEST] = PHRASE_caveat_acquire_no_request,
-	[CAVEAT_REQUEST_NO_ACQUIRE] = PHRASE_caveat_request_no_acquire,
-	[CAVEAT_RELEASE_NO_HOLD] = PHRASE_caveat_release_no_hold,
-	[CAVEAT_OPEN_HOLD] = PHRASE_caveat_open_hold,
-	[CAVEAT_TWO_HOLDERS] = PHRASE_caveat_two_holders,
-	[CAVEAT_UNORDERED] = PHRASE_caveat_unordered,
-	[CAVEAT_UNKNOWN_RECORDS] = PHRASE_caveat_unknown_records,
-	[CAVEAT_TRUNCATED] = PHRASE_caveat_truncated,
-	[CAVEAT_NO_GIL_EVENTS] = PHRASE_caveat_no_gil_events,
-	[CAVEAT_FORKED] = PHRASE_caveat_forked,
-	[CAVEAT_UNSEEN_WAKEUPS] = PHRASE_caveat_unseen_wakeups,
-	[CAVEAT_MISSED_WAKEUPS] = PHRASE_caveat_missed_wakeups,
-	[CAVEAT_OTHER_PYTHON] = PHRASE_caveat_other_python,
-	[CAVEAT_LEFT_BEHIND] = PHRASE_caveat_left_behind,
-	[CAVEAT_NO_TRACEPOINTS] = PHRASE_caveat_no_tracepoints,
-	[CAVEAT_COARSE] = PHRASE_caveat_coarse,
-	[CAVEAT_OVERDUE_BOUNDED] = PHRASE_caveat_overdue_bounded,
-	[CAVEAT_PROBE_COST] = PHRASE_caveat_probe_cost,
-	[CAVEAT_PROBES_SLOW] = PHRASE_caveat_probes_slow,
-	[CAVEAT_BROKEN_IDENTITY] = PHRASE_caveat_broken_identity,
+#include "model/caveats.def"
 };
+#undef CAVEAT
 
 void wording_add_flaw(struct str *out, const struct slices *slices)
 {
