@@ -456,22 +456,29 @@ static bool is_nothing(const struct evidence *e)
 	       (!e->model->gil_events && e->recording->gil_detect);
 }
 
-static bool has_samples(const struct evidence *e)
+/* The thread that held the GIL throughout; MODEL_NONE: there is none, or that is not known. */
+static uint32_t find_holder(const struct evidence *e)
 {
-	return e->pass->samples && e->pass->samples->times.n;
+	for (uint32_t i = 0; i < e->model->threads.n; i++)
+		if (e->model->threads.v[i].held)
+			return i;
+	return MODEL_NONE;
 }
 
 /* The first rule that holds. Computes off_gil_running_ns if the rule needs it. */
 static enum verdict_kind evidence_judge(struct evidence *e)
 {
 	uint64_t running = e->totals.cpu_ns[CPU_RUNNING], cpu_known = evidence_cpu_known(e);
+	const bool sampled = !e->model->gil_events && e->pass->samples && e->pass->samples->times.n;
 
 	if (e->recording->python.free_threaded && !e->model->gil_events)
 		return VERDICT_FREE_THREADED;
 	if (e->model->idle && !e->model->gil_events)
 		return VERDICT_IDLE;
+	if (!sampled && find_holder(e) != MODEL_NONE)
+		return VERDICT_HELD;
 	if (is_nothing(e))
-		return has_samples(e) ? VERDICT_SAMPLED : VERDICT_NOTHING;
+		return sampled ? VERDICT_SAMPLED : VERDICT_NOTHING;
 	if (e->wall_ns < VERDICT_SHORT_NS)
 		return VERDICT_TOO_SHORT;
 	if (evidence_is_lock_bound(e))
@@ -479,7 +486,7 @@ static enum verdict_kind evidence_judge(struct evidence *e)
 	if (evidence_is_starved(e) &&
 	    (e->totals.cpu_ns[CPU_RUNNABLE] > e->wait_ns || evidence_gil(e) == VERDICT_GIL_NONE))
 		return VERDICT_CPU_STARVED;
-	if (!e->model->gil_events && has_samples(e))
+	if (sampled)
 		return VERDICT_SAMPLED;
 	if (evidence_is_blind(e))
 		return VERDICT_GIL_UNKNOWN;
@@ -1217,6 +1224,7 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 {
 	uint64_t running = e->totals.cpu_ns[CPU_RUNNING];
 	double asleep = facts_percent(evidence_asleep(e), evidence_cpu_known(e));
+	struct reason *r;
 
 	switch (kind) {
 	case VERDICT_FREE_THREADED:
@@ -1225,6 +1233,11 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 	case VERDICT_IDLE:
 		reasons_add(to, e->model->suspended_ns ? REASON_HALTED : REASON_IDLE)->ns =
 			e->model->end_ns - e->model->start_ns;
+		return;
+	case VERDICT_HELD:
+		r = reasons_add(to, REASON_HELD);
+		r->thread = find_holder(e);
+		r->ns = e->wall_ns;
 		return;
 	case VERDICT_NOTHING:
 		reasons_add(to, REASON_NOTHING);
@@ -1405,6 +1418,7 @@ static void find_because(struct verdict *v, const struct analysis *a)
 		reasons_add(&v->advice, ADVICE_LONGER);
 		return;
 	case VERDICT_IDLE:
+	case VERDICT_HELD:
 		reasons_add(&v->advice, ADVICE_STACKS);
 		return;
 	case VERDICT_NOTHING:

@@ -6,6 +6,7 @@
  *
  *	free-threaded    the interpreter has no GIL to wait for
  *	idle             no thread had a CPU at any time: all were asleep, or stopped
+ *	held             no event of a GIL was recorded, because one thread held it throughout
  *	nothing          no event of a GIL and no state of a thread was recorded
  *	too-short        less than VERDICT_SHORT_NS was recorded
  *	lock-bound       a thread (or a group of GROUP_MIN_THREADS threads) that lived for
@@ -90,6 +91,7 @@
 enum verdict_kind {
 	VERDICT_FREE_THREADED,
 	VERDICT_IDLE,
+	VERDICT_HELD,
 	VERDICT_NOTHING,
 	VERDICT_TOO_SHORT,
 	VERDICT_LOCK_BOUND,
@@ -115,6 +117,7 @@ enum reason_code {
 	REASON_NO_GIL,
 	REASON_IDLE,   /* all threads were asleep for all ns that were recorded */
 	REASON_HALTED, /* the program was stopped by a signal for all ns */
+	REASON_HELD,   /* thread held the GIL for all ns */
 	REASON_NOTHING,
 	REASON_TOO_SHORT,    /* only ns were recorded */
 	REASON_CPUS,         /* threads were runnable without a CPU for percent of the time */

@@ -383,12 +383,28 @@ static bool is_idle(const struct model *m)
 	return m->threads.n > 0;
 }
 
+/* A thread that holds the GIL at some time holds it throughout if there is no GIL event. */
+static bool find_holder(struct model *m)
+{
+	const struct model_options *o = &m->priv->options;
+	uint32_t thread = m->gil_events || !o->holder_tid ? MODEL_NONE
+	                                                  : thread_find(m, o->holder_tid);
+
+	if (thread == MODEL_NONE || m->threads.v[thread].start_ns != m->start_ns)
+		return false;
+	gil_start_hold(m, thread, m->start_ns);
+	m->threads.v[thread].held = true;
+	return true;
+}
+
 void model_finish(struct model *m)
 {
 	struct model_private *p = m->priv;
+	bool held;
 
 	if (!p->started)
 		start(m);
+	held = find_holder(m);
 	if (p->options.names && p->gil_module != MODEL_NONE)
 		m->gil_module = names_get(p->options.names, p->gil_module);
 	m->end_ns = p->options.end_ns > p->now_ns ? p->options.end_ns : p->now_ns;
@@ -412,7 +428,7 @@ void model_finish(struct model *m)
 	stats_finish(m);
 	probe_cost_finish(m, m->priv->options.turn_ns);
 	/* If all events are known from before, threads that have none are without the GIL. */
-	if (!m->gil_events && !m->idle && !m->priv->options.before_known &&
+	if (!m->gil_events && !m->idle && !held && !m->priv->options.before_known &&
 	    !m->priv->options.no_probes && !m->priv->options.gil_off)
 		m->caveats[CAVEAT_NO_GIL_EVENTS]++;
 }

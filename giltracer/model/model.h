@@ -154,6 +154,7 @@ struct model_signal {
  * @name: last name seen, "" if none; borrowed from the source's names
  * @main: its tid is its pid
  * @slept: it had no CPU throughout the recording, which is proven: see struct model_slept
+ * @held: it held the GIL throughout the recording, likewise: there are no GIL events
  * @creator: index of the thread that started it, or that forked its process; MODEL_NONE: unknown
  * @suspended_ns: the part of the unknown time in which its process was stopped by a signal: it
  *                counts for nothing
@@ -164,7 +165,7 @@ struct model_signal {
 struct model_thread {
 	uint32_t pid, tid;
 	const char *name;
-	bool main, slept;
+	bool main, slept, held;
 	uint32_t creator;
 	uint64_t start_ns, end_ns;
 
@@ -441,6 +442,7 @@ struct stacks;
  *          CPU_GIL_SLEEP; without, a sleep during a GIL_WAIT
  * @stolen_ns: upper bound of the CPU time, over all CPUs, that a hypervisor took
  * @suspended: when process start_pid was stopped by a signal, by time; borrowed until model_finish
+ * @holder_tid: the thread that holds the GIL if there is no GIL event; 0: unknown
  * @slept: threads that slept throughout; borrowed until model_finish
  * @probes_end_ns: when the uprobes that recorded the GIL were removed, because the library had taken
  * over; 0: they were not
@@ -449,7 +451,7 @@ struct stacks;
  */
 struct model_options {
 	uint64_t start_ns, end_ns;
-	uint32_t start_pid, start_tid;
+	uint32_t start_pid, start_tid, holder_tid;
 	bool to_end, before_known;
 	bool no_probes;
 	bool gil_off;

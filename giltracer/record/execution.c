@@ -426,6 +426,7 @@ struct execution {
 	bool asked;
 	struct asleep asleep;
 	uint64_t asleep_ns;
+	bool looked; /* at who has the GIL */
 };
 
 static bool is_ours(const struct execution *e)
@@ -1065,6 +1066,23 @@ static void add_members(struct execution *e)
 	vec_done(&family.v);
 }
 
+/* The only thread that has a GIL, if it is the same whenever the process is looked at. */
+static void note_holder(struct execution *e, const struct snapshot *snapshot)
+{
+	uint32_t *holder = &e->result->holder_tid, tid = 0;
+	size_t n = 0;
+
+	for (size_t i = 0; i < snapshot->threads.n; i++)
+		if (snapshot->threads.v[i].gil == GIL_HOLDS) {
+			tid = snapshot->threads.v[i].tid;
+			n++;
+		}
+	if (n != 1 || (e->looked && tid != *holder))
+		tid = 0;
+	*holder = tid;
+	e->looked = true;
+}
+
 static void look_at(struct execution *e, struct member *m)
 {
 	struct snapshot snapshot;
@@ -1077,6 +1095,8 @@ static void look_at(struct execution *e, struct member *m)
 		if (snapshot.threads.v[i].named)
 			add_name(e, m->pid, &snapshot.threads.v[i]);
 	asleep_look(&e->asleep, m->pid, &snapshot);
+	if (m == e->members.v)
+		note_holder(e, &snapshot);
 	snapshot_done(&snapshot);
 }
 

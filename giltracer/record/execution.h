@@ -188,6 +188,8 @@ enum execution_channel {
  * @channel: what closed it; if tracing had not started, it started then
  * @gil: the state of the GIL when tracing started, as the program reported it
  * @named: the names of the program's threads
+ * @holder_tid: the thread of a program that already ran which had its only GIL whenever that was looked at,
+ * which was at least once while it was recorded; 0: none
  * @slept: those of a program that already ran which had no CPU meanwhile
  * @trace: version of VizTracer whose trace is complete; NULL if there is none
  * @trace_note: why there is no complete trace; or NULL
@@ -207,6 +209,7 @@ struct execution_result {
 	enum execution_channel channel;
 	enum session_gil gil;
 	struct thread_names named;
+	uint32_t holder_tid;
 	VEC(struct session_slept) slept;
 	char *trace, *trace_note, *entry_note, *limit_note, *perf_note;
 };

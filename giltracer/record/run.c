@@ -199,6 +199,7 @@ static void add_pass(struct job *job, const struct passes *passes, enum pass_kin
 		.suspended = result->suspended,
 		.pid = result->pid,
 		.tid = result->start_tid,
+		.holder_tid = result->holder_tid,
 		.gil = result->gil,
 		.threads = result->named.v,
 		.thread_count = result->named.n,

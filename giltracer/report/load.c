@@ -366,6 +366,7 @@ static int read_events(struct job *job)
 		.before_known = job->session->flight_ns,
 		.start_pid = pass->pid,
 		.start_tid = pass->tid,
+		.holder_tid = pass->holder_tid,
 		.no_probes = is_stacks(pass),
 		.gil_off = pass->gil == SESSION_GIL_OFF,
 		.requests_known = pass->preload && !pass->perf_data,

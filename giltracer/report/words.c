@@ -887,6 +887,13 @@ static void (*const shares[])(struct str *, double) = {
 	[REASON_CODES] = NULL,
 };
 
+static void add_holder(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str thread = thread_of(a, r->thread);
+
+	say_held_all(out, r->ns, str_get(&thread));
+}
+
 static void add_named(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	switch (r->code) {
@@ -958,6 +965,9 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 	case REASON_HALTED:
 		say_halted(out, r->ns);
 		return;
+	case REASON_HELD:
+		add_holder(out, a, r);
+		return;
 	case REASON_TOO_SHORT:
 		say_too_short(out, r->ns);
 		return;
@@ -989,6 +999,7 @@ const char *verdict_kind_name(enum verdict_kind kind)
 	static const char *const names[] = {
 		[VERDICT_FREE_THREADED] = "free-threaded",
 		[VERDICT_IDLE] = "idle",
+		[VERDICT_HELD] = "held",
 		[VERDICT_NOTHING] = "nothing",
 		[VERDICT_TOO_SHORT] = "too-short",
 		[VERDICT_LOCK_BOUND] = "lock-bound",

@@ -411,6 +411,7 @@ static void read_pass(void *ret, const struct reader *r)
 		.quota = read_quota(r),
 		.pid = (uint32_t)get_number(r, "pid", UINT32_MAX),
 		.tid = (uint32_t)get_number(r, "tid", UINT32_MAX),
+		.holder_tid = (uint32_t)get_number(r, "holder_tid", UINT32_MAX),
 		.gil = get_gil(r),
 	};
 	suspended = read_array(r, "suspended", sizeof(*suspended), SUSPENSIONS_MAX,
@@ -676,7 +677,7 @@ static json_t *suspended_json(const struct suspensions *suspended)
 static json_t *pass_json(const struct session_pass *pass)
 {
 	return json_pack(
-		"{so so so so so so so so so si si so so so so so so so so so so so so so so}",
+		"{so so so so so so so so so si si so so so so so so so so so so so so so so so}",
 		"name", text_of(pass_kind_name(pass->kind)), "perf_data", text_of(pass->perf_data),
 		"preload", text_of(pass->preload), "python_trace", text_of(pass->python_trace),
 		"python_trace_note", text_of(pass->python_trace_note), "code_objects",
@@ -687,8 +688,8 @@ static json_t *pass_json(const struct session_pass *pass)
 		number(pass->handover_ns), "uprobes_end_ns", number(pass->uprobes_end_ns),
 		"turn_ns", number(pass->turn_ns), "stolen_ns", number(pass->stolen_ns), "quota",
 		quota_json(&pass->quota), "suspended", suspended_json(&pass->suspended), "pid",
-		number(pass->pid), "tid", number(pass->tid), "gil",
-		text_of(session_gil_name(pass->gil)), "threads", threads_json(pass), "slept",
+		number(pass->pid), "tid", number(pass->tid), "holder_tid", number(pass->holder_tid),
+		"gil", text_of(session_gil_name(pass->gil)), "threads", threads_json(pass), "slept",
 		slept_json(pass));
 }
 

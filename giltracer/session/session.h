@@ -19,7 +19,7 @@
  *	             "python_trace": FILE or null, "python_trace_note": TEXT or null,
  *	             "code_objects": FILE or null, "exit_status": N, "signal": N or 0,
  *	             "wall_ns": N, "start_ns": N, "stop_ns": N, "handover_ns": N,
- *	             "uprobes_end_ns": N, "turn_ns": N, "stolen_ns": N, "pid": N, "tid": N,
+ *	             "uprobes_end_ns": N, "turn_ns": N, "stolen_ns": N, "pid": N, "tid": N, "holder_tid": N,
  *	             "quota": {"quota_us": N, "period_us": N, "periods": N, "throttled": N},
  *	             "suspended": [{"from_ns": N, "to_ns": N}],
  *	             "gil": "on|off|forced" or null, "threads": [{"pid": N, "tid": N, "name": TEXT}],
@@ -55,6 +55,9 @@
  * slept: threads of a program that already ran which had no CPU from start_ns to stop_ns: asleep,
  * uninterruptible or stopped throughout, as in /proc/PID/stat. no_gil: and neither held the GIL nor
  * waited for it.
+ *
+ * holder_tid: the thread that held the only GIL of a program that already ran, whenever that was looked at
+ * from start_ns to stop_ns. Without a GIL event, it held it throughout. 0: none, or not known.
  *
  * start_ns and stop_ns are the times at which tracing was switched on and off, pid and tid the
  * thread that did it; 0 if that never happened or is not known.
@@ -161,7 +164,7 @@ struct session_pass {
 	uint64_t stolen_ns; /* upper bound of CPU time taken by a hypervisor, all CPUs */
 	struct cpu_quota quota;
 	struct suspensions suspended; /* by time */
-	uint32_t pid, tid;
+	uint32_t pid, tid, holder_tid;
 	enum session_gil gil;
 	struct session_thread *threads;
 	size_t thread_count;

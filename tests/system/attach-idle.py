@@ -6,10 +6,12 @@
     deadlock    two threads that wait for each other for ever
     joined      the same, while the main thread waits for their end
     parent      a process that waits for its child, two of whose threads work
+    alone       one thread that computes until SIGUSR1
     gil         a thread that keeps the GIL in its sleep, and one that waits for the GIL
 """
 import ctypes
 import os
+import signal
 import sys
 import threading
 import time
@@ -68,6 +70,14 @@ def parent(ready, go):
     stop.append(True)
 
 
+def alone(ready, _):
+    stop = []
+    signal.signal(signal.SIGUSR1, lambda *_: stop.append(True))
+    announce(ready)
+    while not stop:
+        pass
+
+
 def gil(ready, go):
     stop, started = [], threading.Event()
 
@@ -88,6 +98,6 @@ def gil(ready, go):
     thread.join()
 
 
-{'deadlock': deadlock, 'joined': joined, 'parent': parent, 'gil': gil}[sys.argv[3]](*sys.argv[1:3])
+{'deadlock': deadlock, 'joined': joined, 'parent': parent, 'alone': alone, 'gil': gil}[sys.argv[3]](*sys.argv[1:3])
 sys.stdout.flush()
 os._exit(0)

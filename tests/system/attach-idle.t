@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# giltracer -p of a program that is idle, hung or stopped: the report says so, and threads that sleep
-# throughout are asleep without the GIL, not unknown.
+# giltracer -p of a program that is idle, hung or stopped, or computes in one thread: the report says so, and
+# threads that sleep throughout are asleep without the GIL, not unknown.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 . "$top_srcdir/tests/system/attach.sh"
 need root perf uprobes
@@ -48,6 +48,7 @@ without() {
 }
 
 is_idle='^No thread took or released the GIL in ([0-9.]+ ms|1\.[0-9]* s): the program was idle'
+is_held='^No thread took or released the GIL in 1\.[0-9]* s: thread MainThread held it throughout'
 is_stopped='^No thread took or released the GIL in ([0-9.]+ ms|1\.[0-9]* s): the program was stopped'
 cpythons | grep -v '^[^ ]*t ' >interpreters
 while read -r version python <&3; do
@@ -87,9 +88,18 @@ while read -r version python <&3; do
 
 	idle gil "$python"
 	record "$version: who sleeps with the GIL, and who sleeps for it" "$GILTRACER"
-	verdict nothing '^Nothing was recorded: no thread took or released the GIL' "$version"
-	is "$(json out.json '[t["unknown_ns"] == t["total_ns"] for t in d["threads"]]')" \
-		'[True, True]' '  are not without it'
+	verdict held "$is_held" "$version"
+	is "$(json out.json '[(t["name"], t["hold_ns"] == t["total_ns"], t["unknown_ns"] == t["total_ns"])
+		for t in sorted(d["threads"], key=lambda t: t["name"])]')" \
+		"[('MainThread', True, False), ('waits', False, True)]" '  are not without it'
+	finish "$version"
+
+	begun "$python" "$top_srcdir/tests/system/attach-idle.py" ready go alone
+	record "$version: a thread that computes alone" "$GILTRACER"
+	verdict held "$is_held" "$version"
+	is "$(json out.json '[t["hold_ns"] == t["total_ns"] for t in d["threads"]]')" '[True]' '  had the GIL'
+	unlike "$(cat err)" 'probes do not match' '  and no probe is doubted'
+	kill -USR1 "$pid"
 	finish "$version"
 
 	idle parent "$python"

@@ -100,6 +100,30 @@ static void begin_asleep(const struct model_slept *slept, size_t count, bool sto
 	is_called(60, 8, "other");
 }
 
+static void begin_held(void)
+{
+	begin_with(&(struct model_options){
+		.start_ns = 100, .end_ns = 1000, .start_pid = 7, .holder_tid = 8 });
+	is_called(50, 7, "main");
+	is_called(60, 8, "other");
+}
+
+static void test_held(void)
+{
+	begin_held();
+	finish();
+	is_u64(thread(8)->gil_ns[GIL_HOLD], 900,
+	       "without an event, the holder had the GIL throughout");
+	is_u64(thread(7)->gil_ns[GIL_UNKNOWN], 900, "what the other thread did is unknown");
+	ok(thread(8)->held && !thread(7)->held, "the verdict may say so");
+	is_u64(m->caveats[CAVEAT_NO_GIL_EVENTS], 0, "no probe is to blame");
+
+	begin_held();
+	acquire(500, 7);
+	finish();
+	ok(!thread(8)->held && !thread(8)->gil_ns[GIL_HOLD], "events are believed");
+}
+
 static void test_asleep(void)
 {
 	static const struct model_slept slept[] = { { 7, 7, 'S', true }, { 7, 8, 'D', false } };
@@ -136,6 +160,7 @@ static void test_asleep(void)
 int main(void)
 {
 	test_asleep();
+	test_held();
 	test_hold();
 	test_late();
 	test_early();

@@ -665,6 +665,12 @@ static void test_edges(void)
 	f.pass.attached = true;
 	has_advice(&f, "giltracer stacks -p PID prints what its threads run or wait for.",
 	           "a running program without GIL events");
+	f.model.threads.v[0].held = true;
+	is_kind(&f, "held", "in 1.00 s: thread x held it throughout",
+	        "a thread that computes alone");
+	has_advice(&f, "giltracer stacks -p PID prints what its threads run or wait for.",
+	           "a thread that computes alone");
+	f.model.threads.v[0].held = false;
 	f.model.idle = true;
 	is_kind(&f, "idle", "in 1.00 s: the program was idle", "a program whose threads sleep");
 	f.model.suspended_ns = 1000 * FIXTURE_MS;
