@@ -527,7 +527,7 @@ static void doubt_python(struct model *m, uint32_t thread, uint64_t t)
 void gil_exec(struct model *m, uint32_t thread, uint64_t t)
 {
 	close_span(m, thread, t);
-	locks_forget(m, thread);
+	locks_forget(m, thread, false);
 	doubt_python(m, thread, t);
 	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	m->priv->threads.v[thread].gil = MODEL_NONE;
@@ -578,7 +578,7 @@ void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 	if (s->state == GIL_WAIT && died)
 		lost_or_anomaly(m, CAVEAT_REQUEST_NO_ACQUIRE, t);
 	close_span(m, thread, t);
-	locks_forget(m, thread);
+	locks_forget(m, thread, true);
 	doubt_python(m, thread, t);
 	lane_finish(&m->threads.v[thread].gil, t, true);
 }
@@ -594,7 +594,7 @@ void gil_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t)
 			free_hold(m, thread, t, 0);
 		else if (lane_last(lane)->state == GIL_WAIT)
 			free_wait(m, thread, t);
-		locks_forget(m, thread);
+		locks_forget(m, thread, false);
 		m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
 	}
 	m->priv->threads.v[thread].lost_ns = t;

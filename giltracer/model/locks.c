@@ -7,6 +7,7 @@
 #include "model/blame.h"
 #include "model/gil.h"
 #include "model/private.h"
+#include "model/thread.h"
 
 #include <stdlib.h>
 
@@ -24,6 +25,8 @@ static struct parking *parking_of(struct model *m, uint32_t thread)
 {
 	return &m->priv->threads.v[thread].parking;
 }
+
+/* ---- waits and releases */
 
 /* The lock at an address, and its key; if there is none, the key for it. */
 static uint32_t find(const struct model *m, uint32_t proc, uint64_t address, uint64_t *ret_key)
@@ -128,10 +131,91 @@ static void leave_event(struct model *m, uint32_t thread, uint64_t t)
 	*vec_push(&m->threads.v[thread].signals) = signal;
 }
 
-static void leave_lock(struct model *m, uint32_t thread)
+/* ---- deadlocks */
+
+static bool is_same_deadlock(const struct model_deadlock *a, const struct model_deadlock *b)
+{
+	uint32_t shift = 0;
+
+	if (a->count != b->count)
+		return false;
+	while (shift < a->count && b->threads[shift] != a->threads[0])
+		shift++;
+	for (uint32_t i = 0; i < a->count; i++)
+		if (a->threads[i] != b->threads[(i + shift) % b->count])
+			return false;
+	return true;
+}
+
+static void add_deadlock(struct model *m, const struct model_deadlock *d)
+{
+	uint32_t i = 0;
+
+	while (i < m->deadlocks.n && !is_same_deadlock(&m->deadlocks.v[i], d))
+		i++;
+	if (i == MODEL_DEADLOCKS)
+		return;
+	if (i == m->deadlocks.n)
+		*vec_push(&m->deadlocks) = *d;
+	for (uint32_t k = 0; k < d->count; k++)
+		parking_of(m, d->threads[k])->deadlock = i;
+}
+
+/* The thread waits for a lock that another one has: follows those to a thread that does not wait, or
+ * back to this one. */
+static void find_deadlock(struct model *m, uint32_t thread, uint64_t t)
+{
+	struct model_deadlock d = { .start_ns = t };
+
+	for (uint32_t at = thread; d.count < MODEL_DEADLOCK_THREADS;) {
+		const struct parking *parking = parking_of(m, at);
+
+		if (parking->lock == MODEL_NONE || parking->holder == MODEL_NONE)
+			return;
+		d.threads[d.count++] = at;
+		at = parking->holder;
+		if (at == thread) {
+			add_deadlock(m, &d);
+			return;
+		}
+	}
+}
+
+/* A wait ends. @stuck: nobody released the lock. What ends by a release was no deadlock. */
+static void leave_deadlock(struct model *m, uint32_t thread, bool stuck)
+{
+	struct model_deadlock *d;
+
+	if (parking_of(m, thread)->deadlock == MODEL_NONE)
+		return;
+	d = &m->deadlocks.v[parking_of(m, thread)->deadlock];
+	for (uint32_t i = 0; i < d->count; i++)
+		parking_of(m, d->threads[i])->deadlock = MODEL_NONE;
+	if (!stuck)
+		return;
+	if (!d->times++)
+		d->end_ns = m->end_ns ? m->end_ns
+		                      : m->priv->now_ns; /* model_finish sets the former */
+}
+
+static void finish_deadlocks(struct model *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->deadlocks.n; i++)
+		if (m->deadlocks.v[i].times)
+			m->deadlocks.v[n++] = m->deadlocks.v[i];
+	m->deadlocks.n = n;
+}
+
+/* ---- events */
+
+static void leave_lock(struct model *m, uint32_t thread, bool stuck)
 {
 	struct parking *parking = parking_of(m, thread);
 
+	leave_deadlock(m, thread, stuck);
+	parking->holder = MODEL_NONE;
 	if (parking->event != MODEL_NONE)
 		leave_event(m, thread, m->priv->now_ns);
 	if (parking->lock != MODEL_NONE) {
@@ -163,18 +247,18 @@ static void leave_stop(struct model *m, uint32_t thread)
 	}
 }
 
-void locks_forget(struct model *m, uint32_t thread)
+void locks_forget(struct model *m, uint32_t thread, bool is_known)
 {
 	struct parking *parking = parking_of(m, thread);
 
 	leave_stop(m, thread);
-	leave_lock(m, thread);
+	leave_lock(m, thread, is_known);
 	parking->requested_off = parking->released_off = parking->stopping = false;
 }
 
-static void unpark(struct model *m, uint32_t thread)
+static void unpark(struct model *m, uint32_t thread, bool stuck)
 {
-	leave_lock(m, thread);
+	leave_lock(m, thread, stuck);
 	parking_of(m, thread)->started_ns = 0;
 }
 
@@ -193,7 +277,7 @@ static void park(struct model *m, uint32_t thread, uint64_t t, const struct even
 
 	gil_prove_without(m, thread, t);
 	leave_stop(m, thread);
-	unpark(m, thread);
+	unpark(m, thread, false);
 	lock = lock_of(m, m->priv->threads.v[thread].proc, ev);
 	m->priv->locks.v[lock].waiters++;
 	m->priv->locks.v[lock].stopped = thread;
@@ -414,7 +498,7 @@ static void started_world(struct model *m, uint32_t thread, uint64_t t)
 /* The thread waits to be notified, not for a lock that another thread holds. */
 static void make_idle(struct model *m, uint32_t thread)
 {
-	unpark(m, thread);
+	unpark(m, thread, false);
 	forget_wait(m, thread);
 }
 
@@ -479,10 +563,15 @@ static void feed_park(struct model *m, const struct event *ev, uint32_t thread, 
 	case EV_PARK:
 		park(m, thread, t, ev);
 		break;
+	case EV_HOLDER:
+		if (parking_of(m, thread)->lock != MODEL_NONE && ev->holder.tid != ev->tid)
+			parking_of(m, thread)->holder = thread_find(m, ev->holder.tid);
+		find_deadlock(m, thread, t);
+		break;
 	case EV_PARKED:
 		if (ev->flags & EVF_MISSED)
 			release_by_unknown(m, thread, t);
-		unpark(m, thread);
+		unpark(m, thread, ev->flags & EVF_LEFT);
 		update_span(m, thread, t);
 		break;
 	case EV_UNPARK:
@@ -676,6 +765,7 @@ void locks_finish(struct model *m)
 		blame_state(&b, i, GIL_LOCK_WAIT);
 		blame_state(&b, i, GIL_STOPPED);
 	}
+	finish_deadlocks(m);
 	vec_done(&b.list.v);
 	vec_done(&b.ledger.used);
 	free(b.ledger.rows);
@@ -690,4 +780,5 @@ void locks_done(struct model *m)
 	vec_done(&m->locks);
 	vec_done(&m->stops);
 	vec_done(&m->lock_blame);
+	vec_done(&m->deadlocks);
 }

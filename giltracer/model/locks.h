@@ -18,8 +18,8 @@ static inline bool locks_concern(const struct model *m, const struct event *ev, 
  * handled. */
 bool locks_feed(struct model *m, const struct event *ev, uint32_t thread, uint64_t t);
 
-/* The thread is no longer parked. */
-void locks_forget(struct model *m, uint32_t thread);
+/* The thread is no longer parked: it has ended, or (is_known false) nobody knows why. */
+void locks_forget(struct model *m, uint32_t thread, bool is_known);
 
 /* The span from t on of a thread without the GIL. */
 struct span locks_span(struct model *m, uint32_t thread, uint64_t t);

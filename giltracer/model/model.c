@@ -165,8 +165,6 @@ static bool in_time(struct model *m, const struct event *ev, uint64_t *ret)
 
 static void feed_gil(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
 {
-	if (m->priv->pythons)
-		process_python(m, m->threads.v[thread].pid, 0);
 	m->gil_events++;
 	m->threads.v[thread].gil_events++;
 	if (!m->probes_end_ns || t < m->probes_end_ns) {
@@ -274,6 +272,8 @@ static void feed_thread(struct model *m, const struct event *ev, uint32_t thread
 		break;
 	default:
 		cpu_seen(m, thread, t);
+		if (m->priv->pythons && ev->type < EV_PARK)
+			process_python(m, m->threads.v[thread].pid, 0);
 		if (!locks_concern(m, ev, thread) || !locks_feed(m, ev, thread, t))
 			feed_gil(m, ev, thread, t);
 	}

@@ -312,6 +312,22 @@ struct model_lock_blame {
 	uint64_t wait_ns, longest_ns, longest_at_ns;
 };
 
+#define MODEL_DEADLOCK_THREADS 16
+#define MODEL_DEADLOCKS        64
+
+/**
+ * Threads each of which waited, from start_ns on, for a lock that the next one had taken last and not
+ * released; the last one for a lock of the first. No release ended the first of these waits that ended.
+ * @threads: count of them; larger circles are not recorded
+ * @end_ns: when a thread gave up its wait, or ended
+ * @times: how often the same threads were in it; the times are those of the first
+ */
+struct model_deadlock {
+	uint32_t threads[MODEL_DEADLOCK_THREADS];
+	uint32_t count, times;
+	uint64_t start_ns, end_ns;
+};
+
 /*
  * Time of a thread in CPU_RUNNABLE, charged to the owner of the CPU in whose run queue it waited:
  * by is a thread of this model; MODEL_NONE: another program, whose name is name in the source's
@@ -384,6 +400,7 @@ struct model {
 	VEC(struct model_lock_blame) lock_blame;
 	VEC(struct model_stop)
 	stops; /* in the order of their requests or, if those are not known, ends */
+	VEC(struct model_deadlock) deadlocks; /* by start, at most MODEL_DEADLOCKS */
 	VEC(struct model_cpu_blame)
 	cpu_blame; /* empty unless it was recorded which thread had each
 	                                        * CPU */

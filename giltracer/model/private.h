@@ -59,6 +59,8 @@ struct cpu_move {
  * where it waits for the lock
  * @requested_off: its last request was for a GIL that is off, so the return of that take_gil
  *                 acquires nothing
+ * @holder: the thread that had the lock when the wait began; @deadlock: index of the deadlock that the
+ * wait is part of; MODEL_NONE: unknown, none
  * @released_off: the same for its last release and drop_gil
  * @stopping: it has stopped the world, or is about to; @stop: index of the last stop that it requested or
  * ended, MODEL_NONE: it has done something else since it ended
@@ -67,7 +69,7 @@ struct cpu_move {
  * @started_ns: when it began to start the world again; 0: it has done something else since
  */
 struct parking {
-	uint32_t lock, event;
+	uint32_t lock, event, holder, deadlock;
 	uint64_t event_ns;
 	uint32_t frame, lock_frame, stop;
 	bool requested_off, released_off, stopping, looks, unsure;

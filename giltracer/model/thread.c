@@ -46,7 +46,11 @@ uint32_t thread_new(struct model *m, uint32_t pid, uint32_t tid, uint64_t t, enu
 	*vec_push(&m->priv->threads) = (struct thread_state){
 		.proc = process_of(m, pid),
 		.gil = MODEL_NONE,
-		.parking = { .lock = MODEL_NONE, .event = MODEL_NONE, .stop = MODEL_NONE },
+		.parking = { .lock = MODEL_NONE,
+		             .event = MODEL_NONE,
+		             .stop = MODEL_NONE,
+		             .holder = MODEL_NONE,
+		             .deadlock = MODEL_NONE },
 		.off_span = MODEL_NONE,
 		.last_cpu = -1,
 		.flags = THREAD_ALIVE,

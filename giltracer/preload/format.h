@@ -101,6 +101,9 @@ enum preload_type {
 
 	PRELOAD_OF_CREATOR, /* tid of the thread that created the one of the last PRELOAD_OF_THREAD;
 	                     * none: unknown */
+
+	PRELOAD_OF_HOLDER, /* tid of the thread that took the lock of the next PRELOAD_LOCK last, and has
+	                    * not released it; none: unknown */
 };
 
 /* The events of a lock of the program. A wait is recorded in a thread that has had a GIL. */

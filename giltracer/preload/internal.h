@@ -297,6 +297,17 @@ struct stream {
 /* Make room for another record, or open a stream first; false: impossible, which is counted. */
 bool stream_extend(struct self *me, uint64_t stamp);
 
+/* Differs between the thread-local storages of all threads, whose stacks have 16 KiB or more. */
+#define STREAM_SELF_BITS 14
+
+static inline uintptr_t stream_self(const struct self *me)
+{
+	return (uintptr_t)me >> STREAM_SELF_BITS;
+}
+
+/* The thread with a stream whose stream_self() is this; 0: unknown. */
+pid_t stream_thread(uintptr_t self);
+
 /* Creates a thread by libc's pthread_create, here given, so that the thread knows its creator. python: it is
  * one of a free-threaded CPython, and is recorded from its beginning on. */
 int stream_create_thread(int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),

@@ -168,14 +168,13 @@ static uint64_t awaited(const struct waits *w, const sem_t *sem)
  * A thread that waits for a lock that it has taken last waits for a signal and not for its turn:
  * this is how threading.Condition and the like wait. So does any thread that waits for a lock that
  * is posted by another thread than has taken it: in queue.SimpleQueue, several threads may wait for
- * the lock that one of them has taken. An entry has bits of the
- * semaphore's address and bits that differ between the thread-local storages of all threads, whose
- * stacks have 16 KiB or more.
+ * the lock that one of them has taken. If another thread has taken it last, and nobody has released it
+ * since, that thread has it. An entry has bits of the semaphore's address and stream_self() of the
+ * thread; a release removes it.
  */
 #define TAKEN_BITS    12
 #define TAKEN_AT      4 /* alignment of a semaphore that malloc returned */
 #define TAKEN_ADDRESS 31
-#define TAKEN_TLS     14
 
 static _Atomic uint64_t taken[1 << TAKEN_BITS];
 
@@ -210,8 +209,13 @@ static inline _Atomic uint64_t *taken_entry(const sem_t *sem)
 
 static inline uint64_t taken_by(const sem_t *sem, const struct self *me)
 {
-	return (uint64_t)((uintptr_t)sem >> (TAKEN_AT + TAKEN_BITS)) |
-	       (uint64_t)((uintptr_t)me >> TAKEN_TLS) << TAKEN_ADDRESS;
+	return (uint64_t)((uintptr_t)sem >> (TAKEN_AT + TAKEN_BITS)) | (uint64_t)stream_self(me)
+	                                                                       << TAKEN_ADDRESS;
+}
+
+static inline bool is_of(uint64_t entry, const sem_t *sem)
+{
+	return entry % (UINT64_C(1) << TAKEN_ADDRESS) == (uintptr_t)sem >> (TAKEN_AT + TAKEN_BITS);
 }
 
 static inline void note_taken(const sem_t *sem)
@@ -225,6 +229,22 @@ static inline bool is_taken_by_other(const sem_t *sem, const struct self *me)
 	uint64_t differs = *taken_entry(sem) ^ taken_by(sem, me);
 
 	return differs && !(differs % (UINT64_C(1) << TAKEN_ADDRESS));
+}
+
+/* The thread that has the semaphore; 0: unknown. */
+static pid_t holder_of(const sem_t *sem)
+{
+	uint64_t entry = *taken_entry(sem);
+
+	return is_of(entry, sem) ? stream_thread(entry >> TAKEN_ADDRESS) : 0;
+}
+
+static inline void note_released(const sem_t *sem)
+{
+	_Atomic uint64_t *entry = taken_entry(sem);
+
+	if (is_of(atomic_load_explicit(entry, memory_order_relaxed), sem))
+		atomic_store_explicit(entry, 0, memory_order_relaxed);
 }
 
 /* ---- the parking lot */
@@ -280,11 +300,14 @@ static void try_lot(struct lot_trial *t, const sem_t *sem)
 /* ---- recording */
 
 /* A signal handler that interrupts this does not record its own. */
-static void put(struct self *me, enum preload_lock_event event, uint64_t lock, uint64_t stamp)
+static void put(struct self *me, enum preload_lock_event event, uint64_t lock, pid_t holder,
+                uint64_t stamp)
 {
 	if (me->putting_lock)
 		return;
 	me->putting_lock = true;
+	if (holder)
+		stream_put(me, PRELOAD_OF_HOLDER, (uint64_t)holder);
 	stream_put(me, PRELOAD_OF_LOCK, lock << PRELOAD_LOCK_BITS | event);
 	stream_put(me, PRELOAD_LOCK, stamp);
 	me->putting_lock = false;
@@ -376,7 +399,7 @@ static __attribute__((noinline)) bool begin_wait(struct wait *w, sem_t *sem)
 		return true;
 	}
 	stamp = clock_stamp();
-	put(w->me, event, w->lock, stamp);
+	put(w->me, event, w->lock, event == PRELOAD_LOCK_WAITS ? holder_of(sem) : 0, stamp);
 	if (event == PRELOAD_LOCK_PARKS && nogil_on)
 		nogil_describe(w->lock, stamp);
 	w->me->stops = event == PRELOAD_LOCK_STOPS || event == PRELOAD_LOCK_COLLECTS;
@@ -393,7 +416,7 @@ static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t 
 		return ret;
 	if (ret == 0 && w->place == WAITS_PLACES)
 		event = PRELOAD_LOCK_MISSED;
-	put(w->me, event, w->lock, clock_stamp_after());
+	put(w->me, event, w->lock, 0, clock_stamp_after());
 	retract(w->bucket, w->place);
 	return ret;
 }
@@ -455,10 +478,10 @@ static __attribute__((noinline)) void posted(const struct waits *w, const sem_t 
 		stream_put_frame(me, g ? frames_from(frames_innermost(g)) : 0);
 	}
 	if (me->stops && lock & IS_WORLD) {
-		put(me, PRELOAD_LOCK_STARTS, 0, stamp);
+		put(me, PRELOAD_LOCK_STARTS, 0, 0, stamp);
 		me->stops = false;
 	}
-	put(me, signal ? PRELOAD_LOCK_SIGNALS : PRELOAD_LOCK_POSTS, lock & ~IS_WORLD, stamp);
+	put(me, signal ? PRELOAD_LOCK_SIGNALS : PRELOAD_LOCK_POSTS, lock & ~IS_WORLD, 0, stamp);
 	if (signal)
 		atomic_store_explicit(signal_entry(sem), sem, memory_order_relaxed);
 	errno = saved;
@@ -471,6 +494,7 @@ EXPORT int sem_post(sem_t *sem)
 	need_real();
 	if (UNLIKELY(w->waiting))
 		posted(w, sem);
+	note_released(sem);
 	return real.post(sem);
 }
 
@@ -488,9 +512,12 @@ EXPORT int sem_destroy(sem_t *sem)
 	return real.destroy(sem);
 }
 
-/* Threads that wait do not exist in the child. */
+/* Threads that wait, or have a lock, do not exist in the child, except for the one that forked. */
 void locks_in_child(void)
 {
+	for (unsigned i = 0; i < 1 << TAKEN_BITS; i++)
+		if (taken[i] >> TAKEN_ADDRESS != stream_self(&self))
+			taken[i] = 0;
 	for (unsigned i = 0; i < WAITS_BUCKETS; i++)
 		if (waits[i].waiting)
 			waits[i] = (struct waits){ 0 };

@@ -211,6 +211,39 @@ static void write_header(const struct stream *s)
 	};
 }
 
+/* ---- threads that have streams */
+
+/* By hash: stream_self() << TID_BITS | tid. Of two threads in one place, one is unknown. */
+#define THREADS_BITS 12
+#define TID_BITS     22
+
+static _Atomic uint64_t threads[1 << THREADS_BITS];
+
+static _Atomic uint64_t *thread_place(uintptr_t of)
+{
+	return &threads[of * UINT64_C(0x9e3779b97f4a7c15) >> (64 - THREADS_BITS)];
+}
+
+pid_t stream_thread(uintptr_t of)
+{
+	uint64_t entry = *thread_place(of);
+
+	return entry >> TID_BITS == of ? (pid_t)(entry % (1u << TID_BITS)) : 0;
+}
+
+static void thread_has_stream(const struct self *me)
+{
+	if (me->tid < 1 << TID_BITS)
+		*thread_place(stream_self(me)) = (uint64_t)stream_self(me) << TID_BITS |
+		                                 (uint64_t)me->tid;
+}
+
+static void thread_has_none(const struct self *me)
+{
+	if (stream_thread(stream_self(me)) == me->tid)
+		*thread_place(stream_self(me)) = 0;
+}
+
 /* ---- assignment of streams to threads */
 
 static struct stream *new_place(void)
@@ -266,6 +299,7 @@ static void begin(struct self *me, struct stream *s)
 	me->at = s->at;
 	me->end = s->at ? end_of(s) : NULL;
 	pthread_setspecific(process.key, me);
+	thread_has_stream(me);
 }
 
 static void count_unwritten(const struct stream *s, uint64_t stamp)
@@ -412,7 +446,10 @@ void stream_thread_ended(void *data)
 	if (++me->rounds < PTHREAD_DESTRUCTOR_ITERATIONS &&
 	    pthread_setspecific(process.key, me) == 0)
 		return;
-	if (!s || process.sealed)
+	if (!s)
+		return;
+	thread_has_none(me);
+	if (process.sealed)
 		return;
 	if (!process.on || me->recording != process.recording) {
 		stream_forget(me);
@@ -457,5 +494,7 @@ void stream_in_child(void)
 		if (s->header)
 			munmap(s->header, (size_t)page);
 	}
+	for (unsigned i = 0; i < 1 << THREADS_BITS; i++)
+		threads[i] = 0;
 	stream_again();
 }

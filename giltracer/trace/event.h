@@ -21,6 +21,7 @@ enum event_type {
 
 	/* What blocks in a free-threaded interpreter. */
 	EV_PARK,       /* the thread is about to sleep in _PyParkingLot_Park; .park */
+	EV_HOLDER,     /* .holder has the lock for which tid has begun to wait at the same time */
 	EV_PARKED,     /* returns from _PyParkingLot_Park */
 	EV_UNPARK,     /* the thread wakes the threads that are parked at .park.address, if any */
 	EV_STOP_WORLD, /* the thread asks all others to stop; .park, of which the address is 0 if it is
@@ -75,6 +76,7 @@ enum event_flags {
 	EVF_SIGNAL = 1 << 12, /* UNPARK: of a lock that another thread took: its waiters wait for a
 	                       * signal */
 	EVF_TURN = 1 << 13,   /* PARK: it waits for its turn, also if that comes as a signal */
+	EVF_LEFT = 1 << 14,   /* PARKED: it waits no longer, and has not got the lock */
 };
 
 /* Why a thread parks. */
@@ -128,6 +130,9 @@ struct event {
 			uint32_t kind, frame;
 			uint32_t of, name;
 		} park;
+		struct {
+			uint32_t tid;
+		} holder;
 		struct {
 			uint32_t prev_state; /* bits above */
 			uint32_t stack;      /* id in struct stacks, 0: none */

@@ -19,6 +19,7 @@ const char *event_type_name(unsigned type)
 		[EV_SAVE] = "save",
 		[EV_ASKED] = "asked",
 		[EV_PARK] = "park",
+		[EV_HOLDER] = "holder",
 		[EV_PARKED] = "parked",
 		[EV_UNPARK] = "unpark",
 		[EV_STOP_WORLD] = "stop-world",
@@ -75,6 +76,9 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 	case EV_PARK:
 	case EV_UNPARK:
 		print_park(out, source, ev);
+		break;
+	case EV_HOLDER:
+		fprintf(out, " holder=%" PRIu32, ev->holder.tid);
 		break;
 	case EV_START_WORLD:
 		if (ev->gil.frame)

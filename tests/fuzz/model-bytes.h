@@ -40,6 +40,9 @@ static struct event event_from_bytes(const uint8_t *b, uint64_t *now, unsigned s
 		ev.park.address = 0x2000 + (arg & 3);
 		ev.park.kind = arg >> 2 & 3 ? arg >> 2 & 1 : PARK_WORLD;
 		break;
+	case EV_HOLDER:
+		ev.holder.tid = arg & 15;
+		break;
 	case EV_SCHED_OUT:
 		ev.sched.prev_state = states[arg % 6];
 		ev.sched.next_tid = arg & 0x80 ? arg & 15 : 0;

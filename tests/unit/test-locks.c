@@ -373,9 +373,64 @@ static void test_exit(void)
 	is_str(gil_lane(9), "120:N 300:L 1000", "a wait ends with the recording");
 }
 
+/* A thread begins to wait for a lock that another one has. */
+static void wants(uint64_t t, uint32_t tid, uint64_t lock, uint32_t holder)
+{
+	parks(t, tid, lock, PARK_LOCK);
+	feed(t, tid, EV_HOLDER, EV(.holder = { .tid = holder }));
+}
+
+static bool is_deadlock(size_t i, uint32_t first, uint32_t second, uint64_t from, uint64_t to)
+{
+	const struct model_deadlock *d = &m->deadlocks.v[i];
+
+	return i < m->deadlocks.n && d->count == 2 && m->threads.v[d->threads[0]].tid == first &&
+	       m->threads.v[d->threads[1]].tid == second && d->start_ns == from && d->end_ns == to;
+}
+
+static void test_deadlock(void)
+{
+	begin_off();
+	wants(200, 8, LOCK, 9);
+	wants(220, 9, LOCK + 16, 8);
+	finish();
+	ok(is_deadlock(0, 9, 8, 220, 1000), "two threads wait for each other until the end");
+	is_u64(m->deadlocks.n, 1, "which is one deadlock");
+
+	begin_off();
+	wants(200, 8, LOCK, 9);
+	wants(220, 9, LOCK + 16, 8);
+	feed(300, 9, EV_PARKED, EV(.flags = EVF_LEFT));
+	unparks(310, 9, LOCK);
+	parked(320, 8);
+	wants(400, 8, LOCK, 9);
+	wants(410, 9, LOCK + 16, 8);
+	finish();
+	ok(is_deadlock(0, 9, 8, 220, 300), "one of the threads gives up");
+	is_u64(m->deadlocks.n, 1, "the same threads are in one deadlock");
+	is_u64(m->deadlocks.v[0].times, 2, "twice");
+
+	/* A lock may be released by a thread that did not take it. */
+	begin_off();
+	wants(200, 8, LOCK, 9);
+	wants(220, 9, LOCK + 16, 8);
+	unparks(300, 7, LOCK);
+	parked(310, 8);
+	finish();
+	is_u64(m->deadlocks.n, 0, "what ends by a release was no deadlock");
+
+	begin_off();
+	wants(200, 8, LOCK, 9);
+	wants(220, 9, LOCK + 16, 7);
+	wants(240, 7, LOCK + 32, 7);
+	finish();
+	is_u64(m->deadlocks.n, 0, "nor is a thread that waits for itself: that may be a signal");
+}
+
 int main(void)
 {
 	test_lock();
+	test_deadlock();
 	test_with_gil();
 	test_releases();
 	test_missed();

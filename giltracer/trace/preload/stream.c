@@ -20,6 +20,9 @@ static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
 	case PRELOAD_OF_CREATOR:
 		s->creator = (uint32_t)number;
 		return false;
+	case PRELOAD_OF_HOLDER:
+		s->holder = (uint32_t)number;
+		return false;
 	case PRELOAD_OF_FRAME:
 		s->list = number;
 		return false;
@@ -214,10 +217,12 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 	const struct preload_list *list = list_of(s);
 	unsigned event = s->lock % (1u << PRELOAD_LOCK_BITS);
 	const struct preload_object *object;
+	uint32_t holder = s->holder;
 
 	ret->park.address = s->lock >> PRELOAD_LOCK_BITS;
 	ret->park.frame = list ? list->stack : 0;
 	s->lock = 0;
+	s->holder = 0;
 	if (event == PRELOAD_LOCK_STOPS || event == PRELOAD_LOCK_COLLECTS || s->stops)
 		return stops_world(s, ret, event);
 	switch (event) {
@@ -241,12 +246,18 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		ret->park.name = object ? object->name : 0;
 		if (list && list->wait == PRELOAD_WAIT_TURN)
 			ret->flags = EVF_TURN;
-		return 1;
+		if (!holder || ret->park.kind != PARK_LOCK)
+			return 1;
+		ret[1] = ret[0];
+		ret[1].type = EV_HOLDER;
+		ret[1].holder.tid = holder;
+		return 2;
 	case PRELOAD_LOCK_GOT:
 	case PRELOAD_LOCK_LEFT:
 	case PRELOAD_LOCK_MISSED:
-		if (event == PRELOAD_LOCK_MISSED)
-			ret->flags = EVF_MISSED;
+		ret->flags = event == PRELOAD_LOCK_MISSED ? EVF_MISSED
+		             : event == PRELOAD_LOCK_LEFT ? EVF_LEFT
+		                                          : 0;
 		ret->type = EV_PARKED;
 		return 1;
 	case PRELOAD_LOCK_SIGNALS:
