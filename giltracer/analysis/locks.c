@@ -498,7 +498,7 @@ static void walk_lock(struct walk *w, size_t span, uint64_t from, uint32_t at)
 
 		if (part->start_ns >= w->at_ns)
 			continue;
-		if (part->by < MODEL_UNKNOWN) {
+		if (part->by < MODEL_UNKNOWN && !part->kept) {
 			go_to(w, part->by, part->end_ns < w->at_ns ? part->end_ns : w->at_ns,
 			      part->end_ns <= w->at_ns ? part->frame : 0);
 			break;

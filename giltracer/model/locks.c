@@ -181,6 +181,19 @@ static void find_deadlock(struct model *m, uint32_t thread, uint64_t t)
 	}
 }
 
+/* The thread has begun to wait for a lock, and another one has it. */
+static void begin_behind(struct model *m, uint32_t thread, uint64_t t, uint32_t tid)
+{
+	struct parking *parking = parking_of(m, thread);
+	uint32_t holder = thread_find(m, tid);
+
+	if (parking->lock == MODEL_NONE || holder == MODEL_NONE || holder == thread)
+		return;
+	parking->holder = holder;
+	*vec_push(&m->threads.v[thread].kept) = (struct model_kept){ t, holder };
+	find_deadlock(m, thread, t);
+}
+
 /* A wait ends. @stuck: nobody released the lock. What ends by a release was no deadlock. */
 static void leave_deadlock(struct model *m, uint32_t thread, bool stuck)
 {
@@ -215,6 +228,8 @@ static void leave_lock(struct model *m, uint32_t thread, bool stuck)
 	struct parking *parking = parking_of(m, thread);
 
 	leave_deadlock(m, thread, stuck);
+	if (parking->holder != MODEL_NONE && !stuck)
+		m->threads.v[thread].kept.n--;
 	parking->holder = MODEL_NONE;
 	if (parking->event != MODEL_NONE)
 		leave_event(m, thread, m->priv->now_ns);
@@ -564,9 +579,7 @@ static void feed_park(struct model *m, const struct event *ev, uint32_t thread, 
 		park(m, thread, t, ev);
 		break;
 	case EV_HOLDER:
-		if (parking_of(m, thread)->lock != MODEL_NONE && ev->holder.tid != ev->tid)
-			parking_of(m, thread)->holder = thread_find(m, ev->holder.tid);
-		find_deadlock(m, thread, t);
+		begin_behind(m, thread, t, ev->holder.tid);
 		break;
 	case EV_PARKED:
 		if (ev->flags & EVF_MISSED)
@@ -616,7 +629,21 @@ static void add_stretch(struct model_blocked_list *list, uint32_t by, uint32_t f
                         uint64_t start_ns, uint64_t end_ns)
 {
 	if (start_ns < end_ns)
-		*vec_push(&list->v) = (struct model_blocked){ start_ns, end_ns, by, frame };
+		*vec_push(&list->v) = (struct model_blocked){ start_ns, end_ns, by, frame, false };
+}
+
+/* A wait during which nobody released the lock: the thread that had it at its start still has it. */
+static void add_kept(const struct model *m, uint32_t thread, struct model_blocked_list *list,
+                     uint64_t start_ns, uint64_t end_ns)
+{
+	const struct model_thread *t = &m->threads.v[thread];
+	size_t after = SEARCH(t->kept.n, i, t->kept.v[i].from_ns <= start_ns);
+	const struct model_kept *kept = after ? &t->kept.v[after - 1] : NULL;
+	bool known = kept && kept->from_ns == start_ns;
+
+	add_stretch(list, known ? kept->holder : MODEL_UNKNOWN, 0, start_ns, end_ns);
+	if (known && start_ns < end_ns)
+		list->v.v[list->v.n - 1].kept = true;
 }
 
 /*
@@ -660,7 +687,10 @@ bool model_blocked(const struct model *m, uint32_t thread, size_t span, uint64_t
 		at = r->time_ns;
 		released = true;
 	}
-	add_stretch(list, released ? MODEL_NONE : MODEL_UNKNOWN, 0, at, end_ns);
+	if (released)
+		add_stretch(list, MODEL_NONE, 0, at, end_ns);
+	else
+		add_kept(m, thread, list, at, end_ns);
 	return true;
 }
 

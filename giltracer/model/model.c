@@ -45,6 +45,7 @@ void model_free(struct model *m)
 		lane_done(&m->threads.v[i].gil);
 		lane_done(&m->threads.v[i].cpu);
 		vec_done(&m->threads.v[i].signals);
+		vec_done(&m->threads.v[i].kept);
 	}
 	for (size_t i = 0; i < m->gils.n; i++)
 		vec_done(&m->gils.v[i].owners);

@@ -140,6 +140,13 @@ struct model_signal {
 	uint32_t by, frame;
 };
 
+/* A wait for a lock, from from_ns on, that no release ended, and the thread that had the lock when it
+ * began. */
+struct model_kept {
+	uint64_t from_ns;
+	uint32_t holder;
+};
+
 /**
  * A thread in the recording. gil_ns[] and cpu_ns[] are indexed by the enums and add up to
  * end_ns - start_ns each.
@@ -189,6 +196,7 @@ struct model_thread {
 	struct lane gil;
 	struct lane cpu;
 	VEC(struct model_signal) signals; /* by time */
+	VEC(struct model_kept) kept;      /* likewise */
 };
 
 /* Wait of a thread = gil_ns[GIL_WAIT] + gil_ns[GIL_SWITCH_WAIT]. */
@@ -300,7 +308,7 @@ struct model_stop {
  * each stretch of a wait that ends with a release is charged to the thread that released: in the
  * first stretch the holder of the lock, in the next ones a thread that got the lock in between. by
  * MODEL_NONE: from the last release until the waiter ran; MODEL_UNKNOWN: no release was recorded,
- * for instance if a wait timed out. Stops of the world are charged likewise, to the thread that
+ * for instance if a wait timed out, and it is not known which thread had the lock when it began. Stops of the world are charged likewise, to the thread that
  * started it again. state: GIL_LOCK_WAIT or GIL_STOPPED.
  *
  * The numbers of pairs of waits and releases that are examined, and of rows, are limited as for
@@ -508,10 +516,11 @@ uint32_t model_find_thread(const struct model *model, uint32_t tid);
 
 /* A stretch of a LOCK_WAIT or STOPPED span, and the thread to which it is charged, as in
  * model_lock_blame. frame: in which that thread released the lock, id in the source's frames; 0:
- * unknown */
+ * unknown. kept: it did not release it: the wait ended otherwise */
 struct model_blocked {
 	uint64_t start_ns, end_ns;
 	uint32_t by, frame;
+	bool kept;
 };
 
 struct model_blocked_list {

@@ -8,6 +8,7 @@ cat >judge.py <<'END'
 import json, sys
 
 document, measured = (json.load(open(name)) for name in sys.argv[1:3])
+minor = int(sys.argv[3].split('.')[1].split(' ')[0].rstrip(',t'))
 threads = {t['name']: t for t in document['threads']}
 names = {t['tid']: t['name'] for t in document['threads']}
 cases = ['lock', 'rlock', 'nested', 'semaphore', 'bounded', 'condition', 'timed', 'two']
@@ -62,8 +63,11 @@ def wrong():
     for t in (t, threads['daemon'], {t['tid']: t for t in document['threads']}[measured['child']]):
         if t['lock_wait_ns'] < 0.95 * 2e7:
             yield t['name'], 'waited only', t['lock_wait_ns']
-        if [b['released_by_tid'] for b in document['lock_blame'] if b['waiter_tid'] == t['tid']] != [0]:
-            yield t['name'], 'is charged to a thread'
+        by = [names.get(b['released_by_tid']) for b in document['lock_blame'] if b['waiter_tid'] == t['tid']]
+        # The main thread has these locks, which the library sees if they are semaphores; a child has a copy.
+        if by not in ([[None]] if t['tid'] == measured['child'] or minor > 13 else
+                      [['MainThread'], [None]] if minor == 13 else [['MainThread']]):
+            yield t['name'], 'is charged to', by
 
 
 print(list(wrong()))
@@ -76,7 +80,7 @@ is_right() {
 	for _ in 1 2 3; do
 		ok "$name: records" "$@" -q --python "$python" --json waits.json -o waits.html \
 			"$top_srcdir/tests/system/lock-waits.py" measured.json
-		wrong=$(python3 judge.py waits.json measured.json)
+		wrong=$(python3 judge.py waits.json measured.json "$version")
 		[ "$wrong" != '[]' ] || break
 		retried "$name: waits for locks are those that the program measures" "$wrong"
 	done

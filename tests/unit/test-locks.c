@@ -395,6 +395,8 @@ static void test_deadlock(void)
 	wants(220, 9, LOCK + 16, 8);
 	finish();
 	ok(is_deadlock(0, 9, 8, 220, 1000), "two threads wait for each other until the end");
+	is_u64(lock_blame(8, 9), 800,
+	       "a wait that nobody ends is charged to the thread with the lock");
 	is_u64(m->deadlocks.n, 1, "which is one deadlock");
 
 	begin_off();
