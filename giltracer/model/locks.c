@@ -123,7 +123,11 @@ static void leave_event(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct parking *parking = parking_of(m, thread);
 	struct lock_tracker *tracker = &m->priv->locks.v[parking->event];
-	struct model_signal signal = { parking->event_ns, t, t, MODEL_NONE, 0 };
+	struct model_signal signal = { .from_ns = parking->event_ns,
+		                       .to_ns = t,
+		                       .sent_ns = t,
+		                       .by = MODEL_NONE,
+		                       .waits_in = parking->lock_frame };
 
 	parking->event = MODEL_NONE;
 	tracker->waiters--;
@@ -223,7 +227,7 @@ static void finish_deadlocks(struct model *m)
 
 /* ---- events */
 
-static void leave_lock(struct model *m, uint32_t thread, bool stuck)
+static void leave_holder(struct model *m, uint32_t thread, bool stuck)
 {
 	struct parking *parking = parking_of(m, thread);
 
@@ -231,6 +235,13 @@ static void leave_lock(struct model *m, uint32_t thread, bool stuck)
 	if (parking->holder != MODEL_NONE && !stuck)
 		m->threads.v[thread].kept.n--;
 	parking->holder = MODEL_NONE;
+}
+
+static void leave_lock(struct model *m, uint32_t thread, bool stuck)
+{
+	struct parking *parking = parking_of(m, thread);
+
+	leave_holder(m, thread, stuck);
 	if (parking->event != MODEL_NONE)
 		leave_event(m, thread, m->priv->now_ns);
 	if (parking->lock != MODEL_NONE) {
@@ -296,11 +307,11 @@ static void park(struct model *m, uint32_t thread, uint64_t t, const struct even
 	lock = lock_of(m, m->priv->threads.v[thread].proc, ev);
 	m->priv->locks.v[lock].waiters++;
 	m->priv->locks.v[lock].stopped = thread;
+	if (ev->park.kind != PARK_WORLD)
+		parking_of(m, thread)->lock_frame = ev->park.frame;
 	if (ev->park.kind != PARK_EVENT) {
 		parking_of(m, thread)->lock = lock;
-		if (ev->park.kind != PARK_WORLD)
-			parking_of(m, thread)->lock_frame = ev->park.frame;
-		else if (ev->park.frame)
+		if (ev->park.kind == PARK_WORLD && ev->park.frame)
 			parking_of(m, thread)->frame = ev->park.frame;
 		parking_of(m, thread)->unsure = ev->park.kind == PARK_LOCK &&
 		                                !(ev->flags & EVF_TURN);
@@ -406,6 +417,7 @@ static void make_signal(struct model *m, uint32_t thread)
 
 	m->priv->locks.v[parking->lock].unsure--;
 	parking->unsure = false;
+	leave_holder(m, thread, false);
 	if (s->state != GIL_LOCK_WAIT)
 		return;
 	parking->event = parking->lock;

@@ -133,11 +133,12 @@ struct lane {
  * the recording. It is a part of GIL_NO.
  * @by: the thread that sent the signal, at @sent_ns; MODEL_NONE: none did, so the wait timed out or
  * was interrupted; MODEL_UNKNOWN: one of several
- * @frame: in which it was sent, id in the source's frames; 0: unknown
+ * @frame: in which it was sent; @waits_in: in which the thread waited; ids in the source's frames, 0:
+ * unknown
  */
 struct model_signal {
 	uint64_t from_ns, to_ns, sent_ns;
-	uint32_t by, frame;
+	uint32_t by, frame, waits_in;
 };
 
 /* A wait for a lock, from from_ns on, that no release ended, and the thread that had the lock when it

@@ -258,6 +258,10 @@ struct preload_frame {
 
 #define PRELOAD_FRAMES_MAX 6
 
+/* Of a thread that waits for a lock, or releases it: enough to find the program's own code behind that of
+ * Python's library. */
+#define PRELOAD_WAIT_FRAMES_MAX 8
+
 /* Of a holder that was asked to release the GIL: enough to find a caller in the program's own files.
  */
 #define PRELOAD_HELD_FRAMES_MAX 16

@@ -514,15 +514,15 @@ static bool is_same_walk(const struct walked *w, const char *frame)
 	return !w->whole || !frame;
 }
 
-/* Stores the frames in w if the walk is complete and there is room. */
-static uint32_t walk(const char *frame, struct walked *w)
+/* Stores at most @most frames in w if the walk is complete and there is room. */
+static uint32_t walk(const char *frame, struct walked *w, unsigned most)
 {
-	struct preload_frame list[PRELOAD_FRAMES_MAX];
+	struct preload_frame list[PRELOAD_WAIT_FRAMES_MAX];
 	uint32_t function = 1, number;
 	unsigned n = 0;
 
 	w->number = w->count = 0;
-	for (unsigned i = 0; n < frames.count && i < STEPS_MAX && frame; i++) {
+	for (unsigned i = 0; n < most && i < STEPS_MAX && frame; i++) {
 		struct step step;
 
 		if (!can_read(frame))
@@ -541,7 +541,7 @@ static uint32_t walk(const char *frame, struct walked *w)
 	}
 	number = n ? list_number(list, n) : 0;
 	w->whole = !frame;
-	if (function && (n == frames.count || !frame) && w->count < WALK_STEPS)
+	if (function && (n == most || !frame) && w->count < WALK_STEPS)
 		w->number = number;
 	return number;
 }
@@ -550,7 +550,7 @@ static __attribute__((noinline, cold)) uint32_t walk_checked(struct gil *g)
 {
 	int saved = errno;
 	const char *frame = frames_innermost(g);
-	uint32_t number = can_read(frame) ? walk(frame, find_walk(g, frame)) : 0;
+	uint32_t number = can_read(frame) ? walk(frame, find_walk(g, frame), frames.count) : 0;
 
 	if (number)
 		frames.checked++;
@@ -573,15 +573,20 @@ uint32_t frames_now(struct gil *g)
 	w = find_walk(g, frame);
 	if (LIKELY(w->number && is_same_walk(w, frame)))
 		return w->number;
-	return walk(frame, w);
+	return walk(frame, w, frames.count);
 }
 
 uint32_t frames_from(const char *frame)
 {
 	int saved = errno;
 	struct walked w;
-	uint32_t number = frames.on && can_read(frame) ? walk(frame, &w) : 0;
+	uint32_t number = 0;
 
+	if (frames.on && can_read(frame)) {
+		number = walk(frame, &w, PRELOAD_WAIT_FRAMES_MAX);
+		if (!number) /* there is no room for more lists: perhaps a shorter one is known */
+			number = walk(frame, &w, frames.count);
+	}
 	errno = saved;
 	return number;
 }

@@ -131,8 +131,7 @@ struct init_call {
  * @group: of the slot
  * @was_counted: it has had a slot before
  * @has_had_gil: it is one of Python's threads; @stops: it has stopped the world, or is about to;
- * @released_in: without a GIL, if GILs are not recorded:
- * its innermost frame, which exists until it takes the GIL again; NULL: unknown
+ * @released_in: without a GIL: its innermost frame, which exists until it takes the GIL again; NULL: unknown
  * @putting_lock: it writes the two records of an event of a lock
  * @recording: process.recording when this was written
  * @last: the last event, while uprobes record; PRELOAD_END: none; @last_stamp, @last_gil: its own

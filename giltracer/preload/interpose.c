@@ -372,10 +372,9 @@ static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 	frame = is_recorded || g->asked_stamp ? frames_now(g) : 0;
 	if (UNLIKELY(g->asked_stamp))
 		answered(me, g, frame);
-	if (!is_recorded) {
-		me->released_in = frames_innermost(g);
+	me->released_in = frames_innermost(g);
+	if (!is_recorded)
 		return;
-	}
 	stream_put_frame(me, frame);
 	stream_put_gil(me, PRELOAD_RELEASE, stamp, g);
 	if (UNLIKELY(process.joined))

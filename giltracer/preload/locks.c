@@ -386,10 +386,7 @@ static __attribute__((noinline)) bool begin_wait(struct wait *w, sem_t *sem)
 	event = examine(w, sem);
 	if (!w->lock)
 		return false;
-	if (nogil_on)
-		stream_put_frame(w->me, frames_from(nogil_frame()));
-	else if (UNLIKELY(!process_of_gil()))
-		stream_put_frame(w->me, frames_from(w->me->released_in));
+	stream_put_frame(w->me, frames_from(nogil_on ? nogil_frame() : w->me->released_in));
 	w->bucket = waits_of(sem);
 	w->place = publish(w->bucket, sem,
 	                   event == PRELOAD_LOCK_STOPPED ? w->lock | IS_WORLD : w->lock);
