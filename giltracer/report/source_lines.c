@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "report/lock_source.h"
 #include "session/session.h"
 #include "session/sources.h"
 #include "trace/names.h"
@@ -52,23 +53,30 @@ static bool is_python(const struct session *session, const char *file)
 }
 
 /* Appends a line without the blanks around it, cut between characters. */
-static void add_line(struct sources *to, const struct wanted *w, const char *at, const char *end)
+static void add_line(struct sources *to, const struct wanted *w, const struct file_lines *lines)
 {
+	const char *at = lines->v.v[w->line - 1];
+	const char *end = w->line < lines->v.n ? lines->v.v[w->line] - 1 : lines->end;
 	struct str text = { 0 };
 	size_t len;
 
 	while (at < end && (*at == ' ' || *at == '\t'))
 		at++;
-	while (end > at && (end[-1] == ' ' || end[-1] == '\t' || end[-1] == '\r'))
+	while (end > at && strchr(" \t\r\n", end[-1]))
 		end--;
 	len = (size_t)(end - at);
 	if (len > SOURCES_TEXT_MAX)
 		for (len = SOURCES_TEXT_MAX; len && (at[len] & 0xc0) == 0x80;)
 			len--;
 	str_addn(&text, at, len);
-	if (text.len)
-		*vec_push(to) = (struct source_line){ xstrdup(w->file), xstrdup(str_get(&text)),
-			                              w->line };
+	if (text.len) {
+		struct source_line *s = vec_push(to);
+
+		*s = (struct source_line){ .file = xstrdup(w->file),
+			                   .text = xstrdup(str_get(&text)),
+			                   .line = w->line };
+		lock_source_find(s, lines, w->line);
+	}
 	str_done(&text);
 }
 
@@ -82,24 +90,16 @@ static void read_lines(struct sources *to, const struct session *session, const 
 	CLEANUP(free) char *text = NULL;
 	struct error ignored;
 	struct stat st;
-	const char *at;
-	uint32_t line = 1;
+	struct file_lines lines;
 	size_t len;
 
 	if (!is_python(session, w->file) || lstat(path, &st) < 0 || st.st_mtime > before ||
 	    file_read_member(&text, &len, path, FILE_MAX, &ignored) < 0)
 		return;
-	at = text;
-	for (size_t i = 0; i < n && to->n < SOURCES_MAX; i++) {
-		while (at && line < w[i].line) {
-			at = strchr(at, '\n');
-			at = at ? at + 1 : NULL;
-			line++;
-		}
-		if (!at)
-			return;
-		add_line(to, &w[i], at, at + strcspn(at, "\n"));
-	}
+	lines = file_lines_of(text, len);
+	for (size_t i = 0; i < n && to->n < SOURCES_MAX && w[i].line <= lines.v.n; i++)
+		add_line(to, &w[i], &lines);
+	vec_done(&lines.v);
 }
 
 /* When the recording began; 0: unknown. */
