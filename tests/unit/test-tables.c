@@ -268,7 +268,8 @@ static void test_sum(void)
 	is_u64(from, offsetof(struct model_thread, end_ns) + sizeof(uint64_t),
 	       "there are no numbers before them");
 	is_u64(sizeof(struct model_thread),
-	       end + 2 * sizeof(struct lane) + sizeof(f.model.threads.v[0].signals),
+	       end + 2 * sizeof(struct lane) + sizeof(f.model.threads.v[0].signals) +
+	               sizeof(f.model.threads.v[0].kept),
 	       "  and none after them");
 	thread_groups_done(&groups);
 	fixture_done(&f);
