@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/cleanup.h"
+#include "base/str.h"
 #include "model/probe_cost.h"
 
 #define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
@@ -250,33 +252,22 @@ size_t thread_columns(const struct thread_column *ret[THREAD_COLUMNS], enum thre
 	return n;
 }
 
-static void put_number(struct jsonw *w, const struct recording_pass *pass,
-                       const struct model_thread *t, enum number n)
+static bool is_present(enum number n, const struct recording_pass *pass,
+                       const struct model_thread *t)
 {
-	uint64_t ns = value(n, t);
-	bool there = true;
-
 	switch (numbers[n].presence) {
 	case ALWAYS:
-		break;
+		return true;
 	case IF_LOCKS:
-		if (!pass->locks_known) {
-			jsonw_null(w, numbers[n].key);
-			return;
-		}
-		break;
+		return pass->locks_known;
 	case IF_STOPS:
-		there = pass->free_threaded;
-		break;
+		return pass->free_threaded;
 	case IF_CALLS:
-		there = pass->slices && pass->slices->call_cost_ps;
-		break;
+		return pass->slices && pass->slices->call_cost_ps;
 	case IF_ANY:
-		there = ns;
-		break;
+		return value(n, t);
 	}
-	if (there)
-		jsonw_u64(w, numbers[n].key, ns);
+	return true;
 }
 
 void thread_json(struct jsonw *w, const struct recording_pass *pass, const struct model_thread *t)
@@ -284,10 +275,31 @@ void thread_json(struct jsonw *w, const struct recording_pass *pass, const struc
 	for (enum number n = NONE + 1; n < NUMBERS; n++) {
 		if (n == STATE_RUNNING)
 			jsonw_object(w, "states");
-		if (numbers[n].key)
-			put_number(w, pass, t, n);
+		if (numbers[n].key && is_present(n, pass, t))
+			jsonw_u64(w, numbers[n].key, value(n, t));
+		else if (numbers[n].presence == IF_LOCKS)
+			jsonw_null(w, numbers[n].key);
 		if (n == STATE_UNKNOWN)
 			jsonw_end(w);
+	}
+}
+
+void thread_longest_json(struct jsonw *w, const struct recording_pass *pass,
+                         const struct model_thread *t)
+{
+	for (enum number n = NONE + 1; n < NUMBERS; n++) {
+		CLEANUP(str_done) struct str key = { 0 };
+		uint64_t at_ns;
+
+		if (!numbers[n].key || !str_has_prefix(numbers[n].key, "longest_") ||
+		    !is_present(n, pass, t))
+			continue;
+		str_addf(&key, "%.*s_at_ns", (int)(strlen(numbers[n].key) - strlen("_ns")),
+		         numbers[n].key);
+		/* The model has the two side by side, see struct model_thread. */
+		memcpy(&at_ns, (const char *)t + numbers[n].offset + sizeof(at_ns), sizeof(at_ns));
+		jsonw_u64(w, str_get(&key),
+		          at_ns > pass->model->start_ns ? at_ns - pass->model->start_ns : 0);
 	}
 }
 

@@ -31,6 +31,10 @@ uint64_t thread_column_ns(const struct thread_column *column, const struct model
 /* Write the numbers of a schema 1 thread into the open object. */
 void thread_json(struct jsonw *w, const struct recording_pass *pass, const struct model_thread *t);
 
+/* For the page: "longest_X_at_ns" for each "longest_X_ns", since the start of the pass. */
+void thread_longest_json(struct jsonw *w, const struct recording_pass *pass,
+                         const struct model_thread *t);
+
 /* Write "columns" and "state_columns" of a pass of the page's meta, see share/report/FORMAT.md. locks:
  * the pass's GIL is off. */
 void thread_columns_json(struct jsonw *w, const struct model *model, bool locks);

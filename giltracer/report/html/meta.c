@@ -157,16 +157,7 @@ static void put_thread(struct jsonw *w, const struct recording_pass *pass, uint3
 	json_thread_members(w, pass, i);
 	jsonw_u64(w, "from_ns", since(pass->model, t->start_ns));
 	jsonw_u64(w, "to_ns", since(pass->model, t->end_ns));
-	jsonw_u64(w, "longest_hold_at_ns", since(pass->model, t->longest_hold_at_ns));
-	jsonw_u64(w, "longest_wait_at_ns", since(pass->model, t->longest_wait_at_ns));
-	if (pass->locks_known)
-		jsonw_u64(w, "longest_lock_wait_at_ns",
-		          since(pass->model, t->longest_lock_wait_at_ns));
-	if (pass->free_threaded) {
-		jsonw_u64(w, "longest_stopping_at_ns",
-		          since(pass->model, t->longest_stopping_at_ns));
-		jsonw_u64(w, "longest_stop_at_ns", since(pass->model, t->longest_stop_at_ns));
-	}
+	thread_longest_json(w, pass, t);
 	jsonw_u64(w, "contended_waits", t->contended_waits);
 	jsonw_u64(w, "releases_probed", t->releases_probed);
 	jsonw_u64(w, "releases_inferred", t->releases_inferred);
