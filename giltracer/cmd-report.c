@@ -16,7 +16,9 @@
 /* Whether a document goes to stdout, so that the tables cannot. */
 static bool takes_stdout(const struct report_outputs *outputs)
 {
-	bool taken = !strcmp(outputs->html, "-") || (outputs->json && !strcmp(outputs->json, "-"));
+	bool taken = !strcmp(outputs->html, "-") ||
+	             (outputs->json && !strcmp(outputs->json, "-")) ||
+	             (outputs->markdown && !strcmp(outputs->markdown, "-"));
 
 	for (size_t i = 0; i < outputs->document_count; i++)
 		taken |= !strcmp(outputs->documents[i].path, "-");
@@ -63,6 +65,8 @@ static int report_run(int argc, char **argv, struct error *err)
 		        "the HTML report (giltracer.html); - is stdout"),
 		OPT_STR(0, "json", "FILE", &request.outputs.json,
 		        "write the same facts as JSON; - is stdout"),
+		OPT_STR(0, "markdown", "FILE", &request.outputs.markdown,
+		        "write the findings as Markdown; - is stdout"),
 		EXPORT_OPT(&request.exports),
 		ANNOTATE_OPT(&request.annotate),
 		FAIL_ON_OPT(&request.conditions),

@@ -24,7 +24,7 @@
 /* @metrics: serve these instead of recording; without an address, record */
 struct run_options {
 	struct record_options record;
-	const char *html, *json, *keep;
+	const char *html, *json, *markdown, *keep;
 	struct metrics_options metrics;
 	const struct report_document *documents;
 	size_t document_count;
@@ -64,6 +64,7 @@ static void report_in_child(const struct run_options *options, const char *dir)
 	const struct report_outputs outputs = {
 		.html = options->html,
 		.json = options->json,
+		.markdown = options->markdown,
 		.text = options->record.quiet ? NULL : stderr,
 		.documents = options->documents,
 		.document_count = options->document_count,
@@ -159,6 +160,7 @@ static int run_counted(const struct run_options *options, char *const *argv, str
 {
 	struct metrics_options metrics = options->metrics;
 	const char *other = options->json                   ? "--json"
+	                    : options->markdown             ? "--markdown"
 	                    : options->keep                 ? "--keep"
 	                    : options->record.pid           ? "-p"
 	                    : options->record.state_detect  ? "--state-detect"
@@ -181,6 +183,7 @@ static int run(const struct run_options *options, char *const *argv, struct erro
 	const struct report_outputs outputs = {
 		.html = options->html,
 		.json = options->json,
+		.markdown = options->markdown,
 		.documents = options->documents,
 		.document_count = options->document_count,
 	};
@@ -194,7 +197,8 @@ static int run(const struct run_options *options, char *const *argv, struct erro
 	if (options->metrics.reports.condition)
 		return error_set(err, EINVAL, "option --record-when: needs --metrics");
 	if (report_check_outputs(&outputs, err) < 0 || cmd_check_output(options->html, err) < 0 ||
-	    cmd_check_output(options->json, err) < 0)
+	    cmd_check_output(options->json, err) < 0 ||
+	    cmd_check_output(options->markdown, err) < 0)
 		return -1;
 	for (size_t i = 0; i < options->document_count; i++)
 		if (cmd_check_output(options->documents[i].path, err) < 0)
@@ -223,6 +227,8 @@ static int run_run(int argc, char **argv, struct error *err)
 		        "the report (giltracer.html); - is stdout"),
 		OPT_STR(0, "json", "FILE", &options.json,
 		        "write the same facts as JSON; - is stdout"),
+		OPT_STR(0, "markdown", "FILE", &options.markdown,
+		        "write the findings as Markdown; - is stdout"),
 		EXPORT_OPT(&exports),
 		ANNOTATE_OPT(&options.annotate),
 		RECORD_OPTS(&options.record),

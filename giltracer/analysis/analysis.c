@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Computes all facts: of each pass alone, and of the recording. The verdict comes last because it uses
- * all the others. */
+/* Computes all facts: of each pass alone, and of the recording. The verdict uses all the others, and
+ * the findings the verdict. */
 #include "analysis/analysis.h"
 
 #include <stdlib.h>
@@ -52,6 +52,7 @@ struct analysis *analysis_new(const struct recording *recording)
 	a->counters = counters_find(a->pass, a->thread_order);
 	a->caveats = facts_caveats(recording);
 	verdict_find(&a->verdict, a);
+	findings_find(&a->findings, a);
 	return a;
 }
 
@@ -78,5 +79,6 @@ void analysis_free(struct analysis *a)
 	free(a->lock_blame_order);
 	vec_done(&a->caveats);
 	verdict_done(&a->verdict);
+	findings_done(&a->findings);
 	free(a);
 }

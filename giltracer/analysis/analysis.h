@@ -5,6 +5,7 @@
 #define GILTRACER_ANALYSIS_ANALYSIS_H
 
 #include "analysis/facts.h"
+#include "analysis/findings.h"
 #include "analysis/functions.h"
 #include "analysis/groups.h"
 #include "analysis/locks.h"
@@ -49,6 +50,7 @@ struct analysis {
 	uint32_t *thread_order, *blame_order, *lock_blame_order;
 	struct facts_caveats caveats;
 	struct verdict verdict;
+	struct findings findings;
 	bool locks;
 };
 

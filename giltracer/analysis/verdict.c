@@ -710,112 +710,8 @@ static void judge_sampled(struct verdict *v, const struct analysis *a)
 #define FUNCTION_PERCENT 20       /* a function with a smaller share is not named */
 #define LONG_HOLD_NS     10000000 /* twice the switch interval: holds of this length are reported */
 #define PREEMPTED        20       /* percent of the longest hold: likewise */
-#define MOMENT_LOOKS     4000000  /* limit for the longest wait: threads examined during holds */
 #define SECOND_PERCENT   5        /* of the waiting: a second group that caused less is not named */
 #define BETWEEN_PERCENT  10       /* likewise for waiting that is charged to no thread */
-
-/* The longest wait during which some thread of a group held the GIL. */
-static void find_moment(struct verdict *v, const struct model *model, const uint32_t *of,
-                        uint32_t group)
-{
-	uint64_t longest = 0;
-
-	for (size_t i = 0; i < model->blame.n; i++) {
-		const struct model_blame *blame = &model->blame.v[i];
-
-		if (blame->holder >= model->threads.n || blame->longest_ns <= longest ||
-		    of[blame->holder] != group)
-			continue;
-		longest = blame->longest_ns;
-		v->moment = true;
-		v->moment_thread = blame->waiter;
-		v->moment_start_ns = blame->longest_at_ns;
-		v->moment_end_ns = blame->longest_at_ns + longest;
-	}
-}
-
-struct gil_holds {
-	VEC(struct gil_hold) v;
-};
-
-static int longest_first(const void *va, const void *vb)
-{
-	const struct gil_hold *a = va, *b = vb;
-	uint64_t x = a->end_ns - a->start_ns, y = b->end_ns - b->start_ns;
-
-	if (x != y)
-		return x < y ? 1 : -1;
-	return (a->start_ns > b->start_ns) - (a->start_ns < b->start_ns);
-}
-
-/* The overdue holds of a function in all threads, the longest first. Free with
- * vec_done(&list.v). */
-static struct gil_holds overdue_holds_of(const struct recording_pass *pass, uint32_t frame)
-{
-	const struct hogs *hogs = pass->hogs;
-	struct gil_holds list = { 0 };
-
-	for (size_t i = 0; i < hogs->overdue.n; i++) {
-		const struct hog_overdue *o = &hogs->overdue.v[i];
-		const struct lane *lane = &pass->model->threads.v[o->thread].gil;
-
-		if (hogs_same_function(functions_frames(pass), o->frame, frame))
-			*vec_push(&list.v) = (struct gil_hold){ o->thread,
-				                                lane->spans.v[o->span].gil.index,
-				                                lane->spans.v[o->span].start_ns,
-				                                lane_span_end(lane, o->span) };
-	}
-	if (list.v.n)
-		qsort(list.v.v, list.v.n, sizeof(*list.v.v), longest_first);
-	return list;
-}
-
-/* Sets the moment to the longest wait of the thread during the hold, if it is longer than the
- * verdict's. */
-static void find_wait(struct verdict *v, const struct model *model, uint32_t thread,
-                      const struct gil_hold *hold)
-{
-	const struct lane *lane = &model->threads.v[thread].gil;
-
-	for (size_t i = lane_at(lane, hold->start_ns);
-	     i < lane->spans.n && lane->spans.v[i].start_ns < hold->end_ns; i++) {
-		uint64_t from = later(lane->spans.v[i].start_ns, hold->start_ns);
-		uint64_t to = lane_span_end(lane, i);
-
-		to = to < hold->end_ns ? to : hold->end_ns;
-		if (lane->spans.v[i].state != GIL_WAIT || lane->spans.v[i].gil.index != hold->gil ||
-		    to <= from || (v->moment && to - from <= v->moment_end_ns - v->moment_start_ns))
-			continue;
-		v->moment = true;
-		v->moment_thread = thread;
-		v->moment_start_ns = from;
-		v->moment_end_ns = to;
-	}
-}
-
-/* The longest wait during which any thread kept the GIL in a function. If there are too many holds
- * and threads to examine all, none is reported, because it might not be the longest. */
-static void find_call_moment(struct verdict *v, const struct analysis *a, uint32_t frame)
-{
-	struct gil_holds list = overdue_holds_of(a->pass, frame);
-	size_t looks = MOMENT_LOOKS;
-
-	for (size_t i = 0; i < list.v.n; i++) {
-		const struct gil_hold *hold = &list.v.v[i];
-
-		if (v->moment &&
-		    hold->end_ns - hold->start_ns <= v->moment_end_ns - v->moment_start_ns)
-			break;
-		if (looks < a->model->threads.n) {
-			v->moment = false;
-			break;
-		}
-		looks -= a->model->threads.n;
-		for (uint32_t t = 0; t < a->model->threads.n; t++)
-			find_wait(v, a->model, t, hold);
-	}
-	vec_done(&list.v);
-}
 
 /**
  * All waiting, by the group it is charged to.
@@ -913,10 +809,7 @@ static const char *traced_caller(const struct pystack *py, uint32_t stack)
 	return parent ? name_in(py, parent) : NULL;
 }
 
-/* The function that ran most while others waited for a thread of the group, and the caller in its
- * heaviest stack. False: the calls of these threads are not known. */
-static bool find_traced_function(struct reason_function *f, const struct analysis *a,
-                                 const struct thread_groups *groups, uint32_t group)
+bool verdict_traced_function(struct reason_function *f, const struct analysis *a, uint32_t group)
 {
 	struct pystack_top top;
 	struct pystack py;
@@ -929,7 +822,7 @@ static bool find_traced_function(struct reason_function *f, const struct analysi
 		const struct slice_thread *st = pystack_find(a->pass, i);
 		struct stretches stretches;
 
-		if (groups->of[i] != group)
+		if (a->groups.of[i] != group)
 			continue;
 		stretches = stretches_blamed(a->model, i);
 		pystack_charge(&py, st, &stretches);
@@ -951,7 +844,7 @@ static bool find_traced_function(struct reason_function *f, const struct analysi
 static void find_function(struct reason_function *f, const struct analysis *a,
                           const struct charges *c, uint32_t group)
 {
-	if (!find_traced_function(f, a, c->groups, group))
+	if (!verdict_traced_function(f, a, group))
 		find_probed_function(f, a, c, group);
 }
 
@@ -1011,7 +904,6 @@ static void blame_thread(struct verdict *v, const struct analysis *a, const stru
 	find_function(&r->function, a, c, group);
 	add_between(&v->because, c);
 	reasons_add(&v->advice, python_advice(a));
-	find_moment(v, a->model, c->groups->of, group);
 }
 
 static void blame_group(struct verdict *v, const struct analysis *a, const struct charges *c)
@@ -1023,7 +915,6 @@ static void blame_group(struct verdict *v, const struct analysis *a, const struc
 	find_function(&r->function, a, c, r->group);
 	add_between(&v->because, c);
 	reasons_add(&v->advice, python_advice(a));
-	find_moment(v, a->model, c->groups->of, c->order[0]);
 }
 
 static void blame_several(struct verdict *v, const struct analysis *a, const struct charges *c)
@@ -1036,7 +927,6 @@ static void blame_several(struct verdict *v, const struct analysis *a, const str
 	r->other_percent = facts_percent(c->ns[r->other_group], c->total_ns);
 	add_between(&v->because, c);
 	reasons_add(&v->advice, python_advice(a));
-	find_moment(v, a->model, c->groups->of, c->order[0]);
 }
 
 static enum reason_code call_advice(const struct analysis *a, const struct hog *hog)
@@ -1097,7 +987,6 @@ static bool blame_call(struct verdict *v, const struct analysis *a, const struct
 	r->preempted_ns = preempted(a->model, top->longest_thread, top->longest_at_ns,
 	                            top->longest_ns);
 	reasons_add(&v->advice, call_advice(a, top->hog));
-	find_call_moment(v, a, top->hog->frame);
 	return true;
 }
 
@@ -1116,21 +1005,6 @@ static void blame_handoff(struct verdict *v, const struct charges *c)
 	reasons_add(&v->because, REASON_HANDOFF)->percent = facts_percent(c->handoff_ns,
 	                                                                  c->total_ns);
 	reasons_add(&v->advice, ADVICE_HANDOFF);
-}
-
-/* Widens the moment, for which someone held the GIL, to the whole wait. */
-static void widen_moment(struct verdict *v, const struct model *model)
-{
-	const struct lane *lane = &model->threads.v[v->moment_thread].gil;
-	size_t i;
-
-	if (!lane->spans.n)
-		return;
-	i = lane_at(lane, v->moment_start_ns);
-	if (lane->spans.v[i].state != GIL_WAIT)
-		return;
-	v->moment_start_ns = lane->spans.v[i].start_ns;
-	v->moment_end_ns = lane_span_end(lane, i);
 }
 
 /* Blames the threads or groups that held the GIL longest while others waited. lack: a lack of CPUs is
@@ -1156,7 +1030,7 @@ static void blame_holders(struct verdict *v, const struct analysis *a, const str
 		blame_group(v, a, c);
 }
 
-/* Appends to the reasons and the advice of v, and sets the moment to show. */
+/* Appends to the reasons and the advice of v. */
 static void find_culprit(struct verdict *v, const struct analysis *a)
 {
 	struct charges c;
@@ -1177,8 +1051,6 @@ static void find_culprit(struct verdict *v, const struct analysis *a)
 		blame_handoff(v, &c);
 	else if (!blame_call(v, a, &c))
 		blame_holders(v, a, &c, lack);
-	if (v->moment)
-		widen_moment(v, a->model);
 	charges_done(&c);
 }
 

@@ -282,16 +282,11 @@ enum verdict_quality { QUALITY_GOOD, QUALITY_FAIR, QUALITY_POOR };
 /**
  * @headline, @because, @also, @advice: the problem, its causes, further problems, and what to do.
  * The headline is never empty
- * @moment: whether there is a worst wait to show; @moment_thread, @moment_start_ns, @moment_end_ns:
- * its thread and times (CLOCK_MONOTONIC)
  * @quality, @quality_why: how reliable the numbers are, and why
  */
 struct verdict {
 	enum verdict_kind kind;
 	struct reasons headline, because, also, advice;
-	bool moment;
-	uint32_t moment_thread;
-	uint64_t moment_start_ns, moment_end_ns;
 	enum verdict_quality quality;
 	struct reasons quality_why;
 };
@@ -374,5 +369,10 @@ struct analysis;
  * with verdict_done. */
 void verdict_find(struct verdict *ret, struct analysis *analysis);
 void verdict_done(struct verdict *verdict);
+
+/* The function that ran most while others waited for a thread of the group, and the caller in its
+ * heaviest stack. False: the calls of these threads are not known. */
+bool verdict_traced_function(struct reason_function *f, const struct analysis *analysis,
+                             uint32_t group);
 
 #endif

@@ -13,6 +13,7 @@
 #include "analysis/tasks.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
+#include "report/findings.h"
 #include "report/threads.h"
 #include "report/words.h"
 #include "trace/names.h"
@@ -905,6 +906,67 @@ static void put_verdict(struct jsonw *w, const struct analysis *a)
 	jsonw_end(w);
 }
 
+/* Null if it is not known. */
+static void put_known(struct jsonw *w, const char *key, bool known, uint64_t value)
+{
+	if (known)
+		jsonw_u64(w, key, value);
+	else
+		jsonw_null(w, key);
+}
+
+static void put_finding_places(struct jsonw *w, const struct analysis *a, const struct finding *f)
+{
+	jsonw_array(w, "places");
+	for (size_t i = 0; i < f->places.n; i++) {
+		const struct finding_place *p = &f->places.v[i];
+
+		jsonw_object(w, NULL);
+		if (p->thread == MODEL_NONE)
+			jsonw_u64(w, "task_group", p->group);
+		else
+			json_tid(w, "tid", a->model, p->thread);
+		put_time(w, "from_ns", a, p->from_ns);
+		put_time(w, "to_ns", a, p->to_ns);
+		jsonw_u64(w, "cost_ns", p->cost_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+static void put_finding(struct jsonw *w, const struct analysis *a, const struct finding *f)
+{
+	struct function place = finding_place_of(a, f);
+	CLEANUP(str_done) struct str title = { 0 }, text = { 0 }, remedy = { 0 };
+
+	finding_add_title(&title, a, f);
+	finding_add_text(&text, a, f);
+	finding_add_remedy(&remedy, a, f);
+	jsonw_object(w, NULL);
+	jsonw_string(w, "kind", finding_kind_name(f->kind));
+	jsonw_string(w, "title", str_get(&title));
+	put_known(w, "cost_ns", f->cost_ns > 0, f->cost_ns);
+	jsonw_real(w, "percent", f->share, 1);
+	jsonw_string(w, "certainty", finding_certainty_name(f->certainty));
+	jsonw_bool(w, "tracing", f->tracing);
+	jsonw_string(w, "function", place.name);
+	jsonw_string(w, "file", place.name ? place.file : NULL);
+	put_known(w, "line", place.name && place.line, place.line);
+	jsonw_string(w, "text", str_get(&text));
+	jsonw_string(w, "advice", remedy.len ? str_get(&remedy) : NULL);
+	put_known(w, "would_save_ns", f->no_gain == GAIN_KNOWN, f->gain_ns);
+	put_finding_places(w, a, f);
+	jsonw_end(w);
+}
+
+static void put_findings(struct jsonw *w, const struct analysis *a)
+{
+	jsonw_array(w, "findings");
+	for (size_t i = 0; i < a->findings.v.n; i++)
+		put_finding(w, a, &a->findings.v.v[i]);
+	jsonw_end(w);
+}
+
 static void put_caveats(struct jsonw *w, const struct analysis *a)
 {
 	jsonw_array(w, "caveats");
@@ -933,6 +995,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	jsonw_u64(&w, "schema", 1);
 	jsonw_string(&w, "giltracer", a->recording->version);
 	put_verdict(&w, a);
+	put_findings(&w, a);
 	put_python(&w, &a->recording->python, pass);
 	put_passes(&w, a->recording);
 	put_threads(&w, a);

@@ -13,6 +13,7 @@
 /* The caller that opened out checks it for errors (filewriter_commit, main). */
 int report_text(const struct analysis *analysis, FILE *out, struct error *err);
 int report_json(const struct analysis *analysis, FILE *out, struct error *err);
+int report_markdown(const struct analysis *analysis, FILE *out, struct error *err);
 /* E2BIG: more than HTML_MAX_THREADS. */
 int report_html(const struct analysis *analysis, FILE *out, struct error *err);
 

@@ -68,11 +68,12 @@ static int check_place(const char **seen, size_t *n, const char *path, struct er
 
 int report_check_outputs(const struct report_outputs *outputs, struct error *err)
 {
-	CLEANUP(free) const char **seen = xcalloc(outputs->document_count + 2, sizeof(*seen));
+	CLEANUP(free) const char **seen = xcalloc(outputs->document_count + 3, sizeof(*seen));
 	size_t n = 0;
 
 	if (check_place(seen, &n, outputs->html, err) < 0 ||
-	    check_place(seen, &n, outputs->json, err) < 0)
+	    check_place(seen, &n, outputs->json, err) < 0 ||
+	    check_place(seen, &n, outputs->markdown, err) < 0)
 		return -1;
 	for (size_t i = 0; i < outputs->document_count; i++)
 		if (check_place(seen, &n, outputs->documents[i].path, err) < 0)
@@ -128,6 +129,8 @@ static int write_all(const struct analysis *a, const struct report_outputs *outp
 		too_large = *err;
 	}
 	if (outputs->json && write_file(a, outputs->json, report_json, err) < 0)
+		return -1;
+	if (outputs->markdown && write_file(a, outputs->markdown, report_markdown, err) < 0)
 		return -1;
 	for (size_t i = 0; i < outputs->document_count; i++)
 		if (write_file(a, outputs->documents[i].path, outputs->documents[i].write, err) < 0)

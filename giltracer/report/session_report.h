@@ -19,7 +19,7 @@ struct report_document {
 
 /**
  * What to write; NULL: omit it.
- * @html, @json: files; "-" is stdout
+ * @html, @json, @markdown: files; "-" is stdout
  * @summary: the recording in numbers; free with summary_done, even after an error
  * @text: destination of the terminal report
  * @annotations: destination of annotations for GitHub
@@ -28,6 +28,7 @@ struct report_document {
 struct report_outputs {
 	const char *html;
 	const char *json;
+	const char *markdown;
 	struct summary *summary;
 	FILE *text;
 	FILE *annotations;

@@ -2,55 +2,13 @@
 /* The report for a terminal: the verdict, the tables, and the notes. */
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "report/findings.h"
 #include "report/phrases.h"
 #include "report/report.h"
 #include "report/terminal.h"
 #include "report/words.h"
 
 #define RUNNABLE_SHARE 5 /* minimum percentage of runnable time for a line about it */
-
-static size_t count_patterns(const struct recording_pass *pass)
-{
-	return pass->patterns ? pass->patterns->v.n : 0;
-}
-
-/* The number of further patterns of the same kind, which cost less. */
-static size_t count_alike(const struct recording_pass *pass, size_t at)
-{
-	size_t n = 0;
-
-	for (size_t i = at + 1; i < count_patterns(pass); i++)
-		n += pass->patterns->v.v[i].kind == pass->patterns->v.v[at].kind;
-	return n;
-}
-
-static bool is_first(const struct recording_pass *pass, size_t at)
-{
-	for (size_t i = 0; i < at; i++)
-		if (pass->patterns->v.v[i].kind == pass->patterns->v.v[at].kind)
-			return false;
-	return true;
-}
-
-/* One paragraph for each kind. */
-static void put_patterns(const struct recording_pass *pass, FILE *out)
-{
-	for (size_t i = 0; i < count_patterns(pass); i++) {
-		const struct pattern *p = &pass->patterns->v.v[i];
-		CLEANUP(str_done) struct str text = { 0 }, safe = { 0 };
-		size_t alike = count_alike(pass, i);
-
-		if (p->kind == PATTERN_HOG || !is_first(pass, i))
-			continue;
-		pattern_text(pass->model, p, &text);
-		utf8_add_safe(&safe, str_get(&text), 1000);
-		if (alike)
-			say_more_alike(&safe, alike);
-		putc('\n', out);
-		terminal_putf(out, "%s: %s", pattern_title(p->kind), str_get(&safe));
-		terminal_putf(out, "%s", pattern_advice(pass, p));
-	}
-}
 
 static const struct table_limits limits = {
 	.threads = 24,
@@ -73,17 +31,39 @@ static void put_reasons(const struct analysis *a, const struct reasons *reasons,
 	put_sentence(&text, out);
 }
 
+/* The findings beyond these are on the page. */
+#define FINDINGS_SHOWN 6
+
+static void put_finding(const struct analysis *a, const struct finding *f, size_t number, FILE *out)
+{
+	CLEANUP(str_done) struct str title = { 0 }, cost = { 0 }, text = { 0 }, remedy = { 0 };
+
+	finding_add_title(&title, a, f);
+	finding_add_cost(&cost, f);
+	finding_add_text(&text, a, f);
+	finding_add_remedy(&remedy, a, f);
+	terminal_putf(out, "%zu. %s: %s. %s", number, str_get(&title), str_get(&cost),
+	              str_get(&text));
+	if (remedy.len)
+		terminal_putf(out, "   %s%s", phrase(PHRASE_what_helps), str_get(&remedy));
+}
+
 static void put_verdict(const struct analysis *a, FILE *out)
 {
-	CLEANUP(str_done) struct str advice = { 0 };
+	const struct findings *findings = &a->findings;
+	CLEANUP(str_done) struct str advice = { 0 }, left = { 0 };
 
 	put_reasons(a, &a->verdict.headline, out);
-	put_reasons(a, &a->verdict.because, out);
-	put_reasons(a, &a->verdict.also, out);
-	if (!a->verdict.advice.v.n)
+	put_reasons(a, &findings->context, out);
+	for (size_t i = 0; i < findings->v.n && i < FINDINGS_SHOWN; i++)
+		put_finding(a, &findings->v.v[i], i + 1, out);
+	if (findings->v.n > FINDINGS_SHOWN)
+		say_f_left(&left, findings->v.n - FINDINGS_SHOWN + findings->left);
+	put_sentence(&left, out);
+	if (!findings->advice.v.n)
 		return;
 	say_what_helps(&advice);
-	verdict_add_text(&advice, a, &a->verdict.advice);
+	verdict_add_text(&advice, a, &findings->advice);
 	put_sentence(&advice, out);
 }
 
@@ -155,7 +135,6 @@ int report_text(const struct analysis *a, FILE *out, struct error *err)
 		put_table(a, table_gil_waits, out);
 		put_table(a, table_overdue, out);
 		put_table(a, table_holders, out);
-		put_patterns(a->pass, out);
 		put_table(a, table_tasks, out);
 		put_table(a, table_sampled_threads, out);
 		put_table(a, table_sampled_places, out);

@@ -33,7 +33,7 @@ static bool is_unique(const struct recording_pass *pass, uint32_t thread)
 }
 
 /* The name of a thread, with its id if other threads have the same name. Safe for a terminal. */
-static void wording_add_thread(struct str *out, const struct recording_pass *pass, uint32_t thread)
+void wording_add_thread(struct str *out, const struct recording_pass *pass, uint32_t thread)
 {
 	utf8_add_safe(out, facts_thread_name(pass, thread), NAME_COLUMNS);
 	if (!is_unique(pass, thread))

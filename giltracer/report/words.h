@@ -16,6 +16,9 @@
 /* "1235*": the star marks a main thread; "1234/1235*" if there are several processes. */
 void wording_add_id(struct str *out, const struct recording_pass *pass, uint32_t thread);
 
+/* The name of a thread, with its id if other threads have the same name. Safe for a terminal. */
+void wording_add_thread(struct str *out, const struct recording_pass *pass, uint32_t thread);
+
 /* "name (file.py:12)", without folders, or "(unknown)"; safe for a terminal, at most about
  * columns wide. Returns the columns used. */
 unsigned wording_add_function(struct str *out, const struct function *f, unsigned columns);

@@ -11,9 +11,6 @@
 struct words {
 	enum verdict_kind kind;
 	struct str headline, because, also, advice, quality_text;
-	bool moment;
-	uint32_t moment_thread;
-	uint64_t moment_start_ns, moment_end_ns;
 	enum verdict_quality quality;
 };
 
@@ -50,10 +47,6 @@ static void words_init(struct words *ret, struct fixture *f)
 
 	*ret = (struct words){
 		.kind = v->kind,
-		.moment = v->moment,
-		.moment_thread = v->moment_thread,
-		.moment_start_ns = v->moment_start_ns,
-		.moment_end_ns = v->moment_end_ns,
 		.quality = v->quality,
 	};
 	verdict_add_text(&ret->headline, a, &v->headline);
@@ -432,7 +425,6 @@ static void test_group(void)
 {
 	static const char *const names[] = { "MainThread", "pool-0_1", "pool-0_2", "pool-0_13" };
 	struct fixture f;
-	struct words v;
 
 	fixture_init(&f, 1000);
 	for (uint32_t i = 0; i < 4; i++) {
@@ -443,11 +435,6 @@ static void test_group(void)
 		fixture_blame(&f, (i + 1) % 4, i, 25, i == 3 ? 20 : 5 + i, 100 * i);
 	}
 	because(&f, "75.0 % of all waiting was for the 3 threads pool-*_*");
-	words_init(&v, &f);
-	ok(v.moment && v.moment_thread == 0 && v.moment_start_ns == fixture_time(0) &&
-	           v.moment_end_ns == fixture_time(500),
-	   "the moment is the whole wait that any thread of the group held up longest");
-	words_done(&v);
 	fixture_done(&f);
 }
 
@@ -466,55 +453,6 @@ static uint32_t called_by(struct fixture *f, uint32_t caller, const char *name, 
 static uint32_t python_frame(struct fixture *f, const char *name, const char *file, unsigned line)
 {
 	return called_by(f, 0, name, file, line);
-}
-
-/* One thread has the longest hold in a call, but the longest wait for the call is during another
- * thread's hold. */
-static void test_call_moment(void)
-{
-	static const struct {
-		enum gil_state state;
-		uint64_t ms;
-	} lanes[3][3] = {
-		{ { GIL_HOLD, 60 }, { GIL_NO, 140 } },
-		{ { GIL_NO, 60 }, { GIL_HOLD, 40 }, { GIL_NO, 100 } },
-		{ { GIL_NO, 50 }, { GIL_WAIT, 50 }, { GIL_HOLD, 100 } },
-	};
-	struct hogs hogs = { 0 };
-	struct fixture f;
-	struct words v;
-	uint32_t parse;
-
-	fixture_init(&f, 200);
-	parse = python_frame(&f, "parse", "/srv/app/parse.py", 7);
-	f.pass.hogs = &hogs;
-	for (uint32_t i = 0; i < 3; i++) {
-		fixture_thread(&f, 1, 2 + i, "pool");
-		for (unsigned k = 0; k < 3; k++)
-			if (lanes[i][k].ms)
-				fixture_gil(&f, i, lanes[i][k].state, lanes[i][k].ms);
-		fixture_cpu(&f, i, CPU_RUNNING, 200);
-		if (i == 2)
-			break;
-		fixture_blame(&f, 2, i, i ? 40 : 10, i ? 40 : 10, i ? 60 : 50);
-		*vec_push(&hogs.v) = (struct hog){
-			.thread = i,
-			.frame = parse,
-			.overdue_holds = 1,
-			.overdue_ns = (i ? 40 : 60) * FIXTURE_MS,
-			.overdue_longest_ns = (i ? 40 : 60) * FIXTURE_MS,
-			.overdue_wait_ns = (i ? 40 : 10) * FIXTURE_MS,
-			.wait_ns = (i ? 40 : 10) * FIXTURE_MS,
-		};
-		*vec_push(&hogs.overdue) = (struct hog_overdue){ i, parse, i };
-	}
-	words_init(&v, &f);
-	ok(v.moment && v.moment_thread == 2 && v.moment_start_ns == fixture_time(50) &&
-	           v.moment_end_ns == fixture_time(100),
-	   "the moment is the whole wait that any thread that ran the call held up longest");
-	words_done(&v);
-	hogs_done(&hogs);
-	fixture_done(&f);
 }
 
 static uint64_t gain_of(const struct recording_pass *pass, const struct hog *hog)
@@ -760,9 +698,6 @@ static void test_blame(void)
 	because(&f, "Mostly because of thread hog: 94.0 % of all waiting (79.0 ms)");
 	because(&f, "its longest hold was 40.0 ms");
 	words_init(&v, &f);
-	ok(v.moment && v.moment_thread == 2 && v.moment_start_ns == fixture_time(55) &&
-	           v.moment_end_ns == fixture_time(96),
-	   "the moment is the whole wait that the culprit held up longest");
 	ok(!strpbrk(str_get(&v.headline), "\x1b\xff"), "names in the verdict are made safe");
 	words_done(&v);
 	f.model.blame.v[0].wait_ns = 4 * FIXTURE_MS;
@@ -916,7 +851,6 @@ int main(void)
 	test_locks();
 	test_group();
 	test_call();
-	test_call_moment();
 	test_edges();
 	test_group_of_victims();
 	test_no_gil_detect();

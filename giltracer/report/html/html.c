@@ -12,6 +12,7 @@
 #include "base/datadir.h"
 #include "base/str.h"
 #include "base/utf8.h"
+#include "report/findings.h"
 #include "report/html/encode.h"
 #include "report/html/meta.h"
 #include "report/html/template.h"
@@ -166,52 +167,6 @@ static void put_title(const struct recording *recording, FILE *out)
 	fputs("· giltracer", out);
 }
 
-/* Begins a link to a period since the recording began, with a margin on both sides, and to an
- * item of the given kind in the timeline there. */
-static void put_link(const struct analysis *a, uint64_t from_ns, uint64_t to_ns, const char *kind,
-                     uint32_t index, FILE *out)
-{
-	uint64_t margin = (to_ns - from_ns) / 2;
-
-	fprintf(out,
-	        " <a href=\"#p=%zu&amp;v=%" PRIu64 ",%" PRIu64 "&amp;s=%s.%" PRIu32 ".%" PRIu64
-	        "\">",
-	        (size_t)(a->pass - a->recording->passes), from_ns > margin ? from_ns - margin : 0,
-	        to_ns + margin, kind, index, from_ns);
-}
-
-/* Links to the worst wait of those in the verdict. */
-static void put_moment(const struct analysis *a, FILE *out)
-{
-	const struct verdict *v = &a->verdict;
-	uint64_t from_ns = v->moment_start_ns - a->model->start_ns;
-	CLEANUP(str_done) struct str text = { 0 };
-
-	say_longest_wait_at(&text, from_ns);
-	put_link(a, from_ns, v->moment_end_ns - a->model->start_ns, "gil", v->moment_thread, out);
-	html_text(str_get(&text), out);
-	fputs("</a>.", out);
-}
-
-/* Links to the delayed task in the reasons. */
-static void put_task_delay(const struct analysis *a, const struct reasons *reasons, FILE *out)
-{
-	for (size_t i = 0; i < reasons->v.n; i++) {
-		const struct task_delay *d = reasons->v.v[i].delay;
-		uint64_t start_ns = a->model->start_ns, from_ns;
-		CLEANUP(str_done) struct str text = { 0 };
-
-		if (!d || d->end_ns < start_ns)
-			continue;
-		from_ns = d->start_ns > start_ns ? d->start_ns - start_ns : 0;
-		(reasons->v.v[i].code == REASON_TASK_LATE ? say_task_late_at
-		                                          : say_task_step_at)(&text, from_ns);
-		put_link(a, from_ns, d->end_ns - start_ns, "tasks", a->tasks.of[d->task], out);
-		html_text(str_get(&text), out);
-		fputs("</a>.", out);
-	}
-}
-
 static void put_caveat(const struct facts_caveat *caveat, bool name_pass, FILE *out)
 {
 	CLEANUP(str_done) struct str text = { 0 };
@@ -269,19 +224,6 @@ static void put_reasons(const struct analysis *a, const struct reasons *reasons,
 	put_prose(&text, out);
 }
 
-/* Writes a paragraph of the verdict with its end; returns false if it is empty. */
-static bool put_paragraph(const char *kind, enum phrase before, const struct analysis *a,
-                          const struct reasons *reasons, FILE *out)
-{
-	if (!reasons->v.n)
-		return false;
-	fprintf(out, "<p class=\"%s\">", kind);
-	if (before)
-		fprintf(out, "<b>%s</b>", phrase(before));
-	put_reasons(a, reasons, out);
-	return true;
-}
-
 static void put_quality(const struct analysis *a, FILE *out)
 {
 	CLEANUP(str_done) struct str why = { 0 };
@@ -295,24 +237,57 @@ static void put_quality(const struct analysis *a, FILE *out)
 	fputs("</aside>\n", out);
 }
 
+static void put_said(const struct str *text, const char *kind, enum phrase before, FILE *out)
+{
+	if (!text->len)
+		return;
+	fprintf(out, "<p class=\"%s\">", kind);
+	if (before)
+		fprintf(out, "<b>%s</b>", phrase(before));
+	put_prose(text, out);
+	fputs("</p>", out);
+}
+
+static void put_finding(const struct analysis *a, const struct finding *f, FILE *out)
+{
+	CLEANUP(str_done) struct str title = { 0 }, cost = { 0 }, text = { 0 }, remedy = { 0 };
+
+	finding_add_title(&title, a, f);
+	finding_add_cost(&cost, f);
+	finding_add_text(&text, a, f);
+	finding_add_remedy(&remedy, a, f);
+	fprintf(out, "<li data-kind=\"%s\"><h3>", finding_kind_name(f->kind));
+	put_prose(&title, out);
+	fputs("</h3>", out);
+	put_said(&cost, "cost", PHRASE_NONE, out);
+	put_said(&text, "text", PHRASE_NONE, out);
+	put_said(&remedy, "advice", PHRASE_what_helps, out);
+	fputs("</li>\n", out);
+}
+
+static void put_findings(const struct analysis *a, FILE *out)
+{
+	if (!a->findings.v.n)
+		return;
+	fputs("<ol class=\"findings\">\n", out);
+	for (size_t i = 0; i < a->findings.v.n; i++)
+		put_finding(a, &a->findings.v.v[i], out);
+	fputs("</ol>\n", out);
+}
+
 static void put_verdict(const struct analysis *a, FILE *out)
 {
 	const struct verdict *v = &a->verdict;
+	CLEANUP(str_done) struct str context = { 0 }, advice = { 0 };
 
 	fprintf(out, "<h1 class=\"headline\" data-kind=\"%s\">", verdict_kind_name(v->kind));
 	put_reasons(a, &v->headline, out);
 	fputs("</h1>\n", out);
-	if (put_paragraph("because", PHRASE_NONE, a, &v->because, out)) {
-		if (v->moment)
-			put_moment(a, out);
-		fputs("</p>\n", out);
-	}
-	if (put_paragraph("also", PHRASE_NONE, a, &v->also, out)) {
-		put_task_delay(a, &v->also, out);
-		fputs("</p>\n", out);
-	}
-	if (put_paragraph("advice", PHRASE_what_helps, a, &v->advice, out))
-		fputs("</p>\n", out);
+	verdict_add_text(&context, a, &a->findings.context);
+	put_said(&context, "context", PHRASE_NONE, out);
+	put_findings(a, out);
+	verdict_add_text(&advice, a, &a->findings.advice);
+	put_said(&advice, "advice", PHRASE_what_helps, out);
 	put_quality(a, out);
 }
 

@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: MIT */
+/* Collects the findings from the other facts, ranks them, and looks for their places. */
+#include "analysis/findings.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/analysis.h"
+#include "analysis/pystack.h"
+#include "base/alloc.h"
+#include "base/cleanup.h"
+#include "model/owners.h"
+#include "model/span.h"
+#include "trace/stacks.h"
+
+#define NONE           UINT32_MAX
+#define TASK_FINDINGS  3  /* the largest number */
+#define CHAIN_DIRECT   20 /* percent: what the code with the lock does itself decides the remedy */
+#define FUNCTION_SHARE 20 /* percent: a traced function with a smaller share is not named */
+#define RUNNABLE_LEAST 1000 /* ns; shorter times without a CPU are no place to look at */
+
+static uint64_t wanted_ns(const struct analysis *a)
+{
+	uint64_t stopped_ns = 0;
+
+	for (size_t i = 0; i < a->model->threads.n; i++)
+		stopped_ns += a->model->threads.v[i].gil_ns[GIL_STOPPED];
+	return a->evidence.wanted_ns + a->evidence.lock_wait_ns + stopped_ns;
+}
+
+/* Returns NULL if it costs too little to be a finding. Valid until the next call. */
+static struct finding *add(struct findings *to, enum finding_kind kind, uint64_t cost_ns,
+                           uint64_t of_ns)
+{
+	double share = facts_percent(cost_ns, of_ns);
+	struct finding *f;
+
+	if (share < FINDING_LEAST)
+		return NULL;
+	f = vec_push(&to->v);
+	*f = (struct finding){ .kind = kind,
+		               .cost_ns = cost_ns,
+		               .share = share,
+		               .group = NONE,
+		               .tasks = NONE,
+		               .remedy = REASON_CODES,
+		               .no_gain = NO_GAIN_NOT_A_CALL };
+	return f;
+}
+
+/* The first reason with one of the codes, which ends with REASON_CODES. */
+static const struct reason *find_reason(const struct reasons *in, const enum reason_code *codes)
+{
+	for (size_t i = 0; i < in->v.n; i++)
+		for (const enum reason_code *code = codes; *code != REASON_CODES; code++)
+			if (in->v.v[i].code == *code)
+				return &in->v.v[i];
+	return NULL;
+}
+
+/* Copies all reasons with one of the codes. */
+static void copy_reasons(struct reasons *to, const struct reasons *from,
+                         const enum reason_code *codes)
+{
+	for (size_t i = 0; i < from->v.n; i++)
+		for (const enum reason_code *code = codes; *code != REASON_CODES; code++)
+			if (from->v.v[i].code == *code)
+				*vec_push(&to->v) = from->v.v[i];
+}
+
+/* Copies them from what the verdict says besides its headline; returns whether there were any. */
+static bool copy_said(struct reasons *to, const struct verdict *v, const enum reason_code *codes)
+{
+	size_t n = to->v.n;
+
+	copy_reasons(to, &v->because, codes);
+	copy_reasons(to, &v->also, codes);
+	return to->v.n > n;
+}
+
+#define CODES(...) ((const enum reason_code[]){ __VA_ARGS__, REASON_CODES })
+
+static enum reason_code cpu_remedy(const struct analysis *a)
+{
+	const struct reason *r = find_reason(
+		&a->verdict.advice,
+		CODES(ADVICE_QUOTA, ADVICE_OWN_THREADS, ADVICE_OTHER_PROGRAMS, ADVICE_CPUS));
+
+	return r ? r->code : ADVICE_CPUS;
+}
+
+/* ---- the GIL */
+
+static enum reason_code python_remedy(const struct analysis *a)
+{
+	return a->evidence.processes > 1 ? ADVICE_PYTHON_OF_PROCESS : ADVICE_PYTHON;
+}
+
+static enum reason_code function_remedy(const struct analysis *a, const struct finding *f)
+{
+	if (f->tracing)
+		return ADVICE_RECORD_ALONE;
+	switch (function_cause(a->pass, f->row->hog)) {
+	case CAUSE_COLLECTOR:
+		return ADVICE_COLLECTOR;
+	case CAUSE_IMPORT:
+		return ADVICE_IMPORT;
+	case CAUSE_DEALLOCATION:
+		return ADVICE_DEALLOCATION;
+	default:
+		break;
+	}
+	if (f->kind == FINDING_FUNCTION)
+		return python_remedy(a);
+	return a->evidence.processes > 1 ? ADVICE_CALL_OF_PROCESS : ADVICE_CALL;
+}
+
+/* The row of its overdue holds; NULL: none were. */
+static const struct function_row *overdue_row(const struct analysis *a,
+                                              const struct function_row *row)
+{
+	for (size_t i = 0; i < a->overdue.v.n; i++)
+		if (row->hog->frame &&
+		    hogs_same_function(functions_frames(a->pass), a->overdue.v.v[i].hog->frame,
+		                       row->hog->frame))
+			return &a->overdue.v.v[i];
+	return NULL;
+}
+
+static void find_functions(struct findings *to, const struct analysis *a, uint64_t of_ns)
+{
+	for (size_t i = 0; i < a->holders.v.n; i++) {
+		const struct function_row *row = &a->holders.v.v[i];
+		const struct function_row *overdue = overdue_row(a, row);
+		bool keeps = overdue && overdue->wait_ns * 2 >= row->wait_ns;
+		struct finding *f = add(to, keeps ? FINDING_CALL : FINDING_FUNCTION, row->wait_ns,
+		                        of_ns);
+
+		if (!f)
+			continue;
+		f->row = keeps ? overdue : row;
+		f->frame = row->hog->frame;
+		f->tracing = function_is_slow_start(a->pass, f->row->hog);
+		f->remedy = function_remedy(a, f);
+		if (function_is_inferred(a->pass, f->row->hog))
+			f->certainty = FINDING_INFERRED;
+		if (keeps)
+			f->no_gain = functions_gain(a->pass, f->row->hog, &f->gain_ns);
+	}
+}
+
+/* Waiting for holds of which no probe knows the function, by group of threads. */
+static void find_threads(struct findings *to, const struct analysis *a, uint64_t of_ns)
+{
+	CLEANUP(free) uint64_t *ns = xcalloc(a->groups.v.n + 1, sizeof(*ns));
+	CLEANUP(free) uint64_t *known_ns = xcalloc(a->groups.v.n + 1, sizeof(*known_ns));
+
+	for (size_t i = 0; i < a->model->blame.n; i++)
+		if (a->model->blame.v[i].holder < MODEL_UNKNOWN)
+			ns[a->groups.of[a->model->blame.v[i].holder]] +=
+				a->model->blame.v[i].wait_ns;
+	for (size_t i = 0; a->pass->hogs && i < a->pass->hogs->v.n; i++)
+		if (a->pass->hogs->v.v[i].frame)
+			known_ns[a->groups.of[a->pass->hogs->v.v[i].thread]] +=
+				a->pass->hogs->v.v[i].wait_ns;
+	for (uint32_t g = 0; g < a->groups.v.n; g++) {
+		uint64_t rest_ns = ns[g] > known_ns[g] ? ns[g] - known_ns[g] : 0;
+		struct finding *f = add(to, FINDING_THREAD, rest_ns, of_ns);
+		struct reason_function traced = { 0 };
+
+		if (!f)
+			continue;
+		f->group = g;
+		f->longest_ns = a->groups.v.v[g].sum.longest_hold_ns;
+		f->remedy = a->recording->gil_detect ? python_remedy(a) : ADVICE_GIL_DETECT;
+		/* The calls that were recorded tell what a thread ran in all its holds. */
+		if (!known_ns[g])
+			verdict_traced_function(&traced, a, g);
+		if (traced.percent >= FUNCTION_SHARE)
+			f->function = traced;
+	}
+}
+
+static void find_gil(struct findings *to, const struct analysis *a, uint64_t of_ns)
+{
+	const struct facts_totals *t = &a->evidence.totals;
+	struct finding *f;
+
+	if (a->locks)
+		return;
+	find_functions(to, a, of_ns);
+	find_threads(to, a, of_ns);
+	f = add(to, FINDING_HANDOFF, t->handoff_ns, of_ns);
+	if (f)
+		f->remedy = ADVICE_HANDOFF;
+	f = add(to, FINDING_NO_CPU, t->no_cpu_ns, of_ns);
+	if (f)
+		f->remedy = cpu_remedy(a);
+}
+
+/* ---- locks */
+
+static bool same_line(const struct stacks *frames, uint32_t a, uint32_t b)
+{
+	return a == b || (frames && hogs_same_function(frames, a, b) &&
+	                  stacks_get(frames, a)->line == stacks_get(frames, b)->line);
+}
+
+/* The remedy depends on what the code with the lock does itself, as far as that is much. */
+static enum reason_code lock_remedy(const struct analysis *a, const struct finding *f)
+{
+	uint64_t slept_ns = 0;
+
+	for (size_t i = 0; i < a->chains.v.n; i++) {
+		const struct chain *c = &a->chains.v.v[i];
+
+		if (same_line(functions_frames(a->pass), c->waits_in, f->frame) && !c->through &&
+		    c->end == CHAIN_WITHOUT_GIL)
+			slept_ns += c->ns;
+	}
+	return facts_percent(slept_ns, f->cost_ns) >= CHAIN_DIRECT ? ADVICE_LOCK_ASLEEP
+	                                                           : ADVICE_LOCK;
+}
+
+/* The chains are in the order of their times, so the first of a line is its largest. */
+static void find_locks(struct findings *to, const struct analysis *a, uint64_t of_ns)
+{
+	const struct stacks *frames = functions_frames(a->pass);
+	CLEANUP(free) bool *seen = xcalloc(a->chains.v.n + 1, sizeof(*seen));
+
+	for (size_t i = 0; i < a->chains.v.n; i++) {
+		const struct chain *first = &a->chains.v.v[i];
+		uint64_t ns = 0, unknown_ns = 0;
+		struct finding *f;
+
+		if (seen[i])
+			continue;
+		for (size_t j = i; j < a->chains.v.n; j++) {
+			const struct chain *c = &a->chains.v.v[j];
+
+			if (seen[j] || !same_line(frames, c->waits_in, first->waits_in))
+				continue;
+			seen[j] = true;
+			ns += c->ns;
+			unknown_ns += c->end == CHAIN_UNKNOWN ? c->ns : 0;
+		}
+		f = add(to, FINDING_LOCK, ns, of_ns);
+		if (!f)
+			continue;
+		f->frame = first->waits_in;
+		for (size_t j = i; j < a->chains.v.n && f->chain_count < FINDING_CHAINS; j++) {
+			const struct chain *c = &a->chains.v.v[j];
+
+			if (same_line(frames, c->waits_in, f->frame) &&
+			    facts_percent(c->ns, ns) >= FINDING_CHAIN)
+				f->chains[f->chain_count++] = c;
+		}
+		if (unknown_ns * 2 > ns)
+			f->certainty = FINDING_INFERRED;
+		f->remedy = lock_remedy(a, f);
+	}
+}
+
+static void find_stops(struct findings *to, const struct analysis *a, uint64_t of_ns)
+{
+	uint64_t ns = 0;
+	struct finding *f;
+
+	for (size_t i = 0; i < a->model->threads.n; i++)
+		ns += a->model->threads.v[i].gil_ns[GIL_STOPPED];
+	f = add(to, FINDING_STOPS, ns, of_ns);
+	if (!f)
+		return;
+	copy_said(&f->what, &a->verdict, CODES(REASON_STOPS));
+	if (f->what.v.n)
+		f->frame = f->what.v.v[0].frame;
+	else
+		copy_said(&f->what, &a->verdict, CODES(REASON_STOPPED));
+}
+
+/* ---- tasks, CPUs, patterns, samples */
+
+static void find_tasks(struct findings *to, const struct analysis *a)
+{
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < a->tasks.v.n && n < TASK_FINDINGS; i++) {
+		const struct task_group *g = &a->tasks.v.v[i];
+		bool late = aio_shows_ready(g->loop);
+		const struct task_delay *d = late ? &g->delay : &g->step;
+		struct finding *f;
+		struct reason *r;
+
+		if (d->end_ns - d->start_ns < VERDICT_LATE_NS)
+			continue;
+		f = late ? add(to, FINDING_TASK, g->late_ns, g->late_ns + g->running_ns)
+		         : add(to, FINDING_TASK, d->end_ns - d->start_ns, g->life_ns);
+		if (!f)
+			continue;
+		n++;
+		f->tasks = i;
+		f->longest_ns = d->end_ns - d->start_ns;
+		f->certainty = late && (d->inferred || g->inferred_ns * 2 > g->late_ns)
+		                       ? FINDING_INFERRED
+		                       : FINDING_EXACT;
+		f->remedy = a->evidence.processes > 1 ? ADVICE_LOOP_OF_PROCESS : ADVICE_LOOP;
+		r = vec_push(&f->what.v);
+		*r = (struct reason){ .code = late ? REASON_TASK_LATE : REASON_TASK_STEP,
+			              .thread = d->thread,
+			              .other = MODEL_NONE,
+			              .group = MODEL_NONE,
+			              .other_group = MODEL_NONE,
+			              .delay = d,
+			              .ns = f->longest_ns };
+		*vec_push(&f->places) = (struct finding_place){ MODEL_NONE, i, d->start_ns,
+			                                        d->end_ns, f->longest_ns };
+	}
+}
+
+static void find_cpus(struct findings *to, const struct analysis *a)
+{
+	const uint64_t *ns = a->evidence.totals.cpu_ns;
+	uint64_t wanted = ns[CPU_RUNNABLE] + ns[CPU_RUNNING];
+	double share = facts_percent(ns[CPU_RUNNABLE], wanted);
+	struct reasons quota = { 0 };
+	struct finding *f;
+
+	copy_said(&quota, &a->verdict, CODES(REASON_QUOTA));
+	f = share >= FINDING_CPUS ? add(to, FINDING_CPUS_FEW, ns[CPU_RUNNABLE], wanted) : NULL;
+	if (!f && quota.v.n) {
+		f = vec_push(&to->v);
+		*f = (struct finding){ .share = share };
+	}
+	if (!f)
+		return;
+	if (quota.v.n)
+		f->kind = FINDING_QUOTA;
+	f->what = quota;
+	f->group = f->tasks = NONE;
+	f->no_gain = NO_GAIN_NOT_A_CALL;
+	f->remedy = quota.v.n ? ADVICE_QUOTA : cpu_remedy(a);
+}
+
+/* Each kind once, with its largest case. Calls that keep the GIL are findings of their own. */
+static void find_patterns(struct findings *to, const struct analysis *a, uint64_t of_ns)
+{
+	const struct patterns *p = a->pass->patterns;
+	unsigned seen = 1 << PATTERN_HOG;
+
+	for (size_t i = 0; p && !a->locks && i < p->v.n; i++) {
+		struct finding *f;
+
+		if (seen & 1u << p->v.v[i].kind)
+			continue;
+		seen |= 1u << p->v.v[i].kind;
+		f = add(to, FINDING_PATTERN, p->v.v[i].ns, of_ns);
+		if (!f)
+			continue;
+		f->pattern = &p->v.v[i];
+		for (size_t j = i + 1; j < p->v.n; j++)
+			f->alike += p->v.v[j].kind == f->pattern->kind;
+	}
+}
+
+static void find_sampled(struct findings *to, const struct analysis *a)
+{
+	const struct reasons *because = &a->verdict.because;
+
+	for (size_t i = 0; a->verdict.kind == VERDICT_SAMPLED && i < because->v.n; i++) {
+		struct finding *f = vec_push(&to->v);
+
+		*f = (struct finding){ .kind = FINDING_SAMPLED,
+			               .certainty = FINDING_ESTIMATED,
+			               .share = because->v.v[i].percent,
+			               .group = NONE,
+			               .tasks = NONE,
+			               .remedy = REASON_CODES,
+			               .no_gain = NO_GAIN_NOT_A_CALL };
+		*vec_push(&f->what.v) = because->v.v[i];
+	}
+}
+
+/* ---- the order */
+
+static bool is_subject(enum verdict_kind verdict, enum finding_kind kind)
+{
+	switch (verdict) {
+	case VERDICT_GIL_BOUND:
+	case VERDICT_GIL_SOME:
+		return kind <= FINDING_NO_CPU;
+	case VERDICT_LOCK_BOUND:
+		return kind == FINDING_LOCK;
+	case VERDICT_CPU_STARVED:
+		return kind == FINDING_CPUS_FEW || kind == FINDING_QUOTA;
+	default:
+		return false;
+	}
+}
+
+/* More threads than the GIL can run is said of all waiting at once, so that it would always be
+ * first. */
+static uint64_t rank(const struct finding *f)
+{
+	return f->tracing || (f->pattern && f->pattern->kind == PATTERN_OVERSUBSCRIPTION)
+	               ? 0
+	               : f->cost_ns;
+}
+
+static int compare(const void *va, const void *vb)
+{
+	const struct finding *a = va, *b = vb;
+	uint64_t x = rank(a), y = rank(b);
+
+	if (x != y)
+		return x < y ? 1 : -1;
+	if (a->tracing != b->tracing)
+		return a->tracing - b->tracing;
+	if (a->cost_ns != b->cost_ns)
+		return a->cost_ns < b->cost_ns ? 1 : -1;
+	return (a->share < b->share) - (a->share > b->share);
+}
+
+static void finding_done(struct finding *f)
+{
+	vec_done(&f->what.v);
+	vec_done(&f->places);
+}
+
+static void put_in_order(struct findings *to, enum verdict_kind verdict)
+{
+	vec_sort(&to->v, compare);
+	for (size_t i = 0; i < to->v.n; i++) {
+		struct finding first = to->v.v[i];
+
+		if (!is_subject(verdict, first.kind) || first.tracing)
+			continue;
+		memmove(&to->v.v[1], &to->v.v[0], i * sizeof(first));
+		to->v.v[0] = first;
+		break;
+	}
+	while (to->v.n > FINDINGS_MAX) {
+		finding_done(&to->v.v[--to->v.n]);
+		to->left++;
+	}
+}
+
+/* ---- the places */
+
+/**
+ * @hold_of, @lock_of: index of a finding by id of a frame; @group_of: by group of threads
+ * @cheapest: by finding: the least costs of its places, if it has FINDING_PLACES
+ */
+struct places {
+	const struct analysis *a;
+	struct findings *of;
+	uint32_t *hold_of, *lock_of, *group_of;
+	uint32_t cpus, stops;
+	uint64_t cheapest[FINDINGS_MAX];
+};
+
+/* Keeps those that cost most. */
+static void put_place(struct places *p, uint32_t finding, const struct finding_place *place)
+{
+	struct finding *f = &p->of->v.v[finding];
+	size_t least = 0;
+
+	if (f->places.n < FINDING_PLACES) {
+		*vec_push(&f->places) = *place;
+	} else if (place->cost_ns > p->cheapest[finding]) {
+		for (size_t i = 0; i < f->places.n; i++)
+			if (f->places.v[i].cost_ns < f->places.v[least].cost_ns)
+				least = i;
+		f->places.v[least] = *place;
+	}
+	if (f->places.n < FINDING_PLACES)
+		return;
+	p->cheapest[finding] = UINT64_MAX;
+	for (size_t i = 0; i < f->places.n; i++)
+		if (f->places.v[i].cost_ns < p->cheapest[finding])
+			p->cheapest[finding] = f->places.v[i].cost_ns;
+}
+
+/* How long other threads waited during a hold, summed. */
+static uint64_t waited_during(const struct model_gil *gil, size_t *hint, uint64_t from, uint64_t to)
+{
+	uint64_t ns = 0;
+
+	*hint = owners_at(gil, *hint, from);
+	for (size_t i = *hint; i < gil->owners.n && gil->owners.v[i].start_ns < to; i++) {
+		uint64_t end = i + 1 < gil->owners.n ? gil->owners.v[i + 1].start_ns : gil->end_ns;
+		uint64_t start = later(gil->owners.v[i].start_ns, from);
+
+		end = end < to ? end : to;
+		if (end > start)
+			ns += (end - start) * gil->owners.v[i].waiters;
+	}
+	return ns;
+}
+
+static void put_hold(struct places *p, uint32_t thread, const struct span *s, uint64_t end,
+                     size_t *hints)
+{
+	uint32_t f = p->hold_of ? p->hold_of[s->gil.frame] : NONE;
+	struct finding_place place = { thread, NONE, s->start_ns, end, 0 };
+
+	if (f == NONE && (!p->hold_of || !s->gil.frame))
+		f = p->group_of[p->a->groups.of[thread]];
+	if (f == NONE || s->gil.index >= p->a->model->gils.n ||
+	    (end - s->start_ns) * p->a->model->threads.n <= p->cheapest[f])
+		return;
+	place.cost_ns = waited_during(&p->a->model->gils.v[s->gil.index], &hints[s->gil.index],
+	                              s->start_ns, end);
+	if (place.cost_ns)
+		put_place(p, f, &place);
+}
+
+static void put_lock_wait(struct places *p, uint32_t thread, const struct span *s, uint64_t end)
+{
+	uint32_t at = p->lock_of ? p->lock_of[s->gil.frame] : NONE;
+	struct finding *f;
+
+	if (at == NONE)
+		return;
+	f = &p->of->v.v[at];
+	f->count++;
+	if (end - s->start_ns > f->longest_ns)
+		f->longest_ns = end - s->start_ns;
+	put_place(p, at,
+	          &(struct finding_place){ thread, NONE, s->start_ns, end, end - s->start_ns });
+}
+
+static void walk_gil(struct places *p, uint32_t thread, size_t *hints)
+{
+	const struct lane *lane = &p->a->model->threads.v[thread].gil;
+
+	memset(hints, 0, p->a->model->gils.n * sizeof(*hints));
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		const struct span *s = &lane->spans.v[i];
+		uint64_t end = lane_span_end(lane, i);
+
+		if (s->state == GIL_HOLD)
+			put_hold(p, thread, s, end, hints);
+		else if (s->state == GIL_LOCK_WAIT)
+			put_lock_wait(p, thread, s, end);
+		else if (s->state == GIL_STOPPING && p->stops != NONE)
+			put_place(p, p->stops,
+			          &(struct finding_place){ thread, NONE, s->start_ns, end,
+			                                   end - s->start_ns });
+	}
+}
+
+/* Counts the threads of which the walk has put waits for a lock. */
+static void count_threads(struct places *p, uint64_t *before)
+{
+	for (size_t i = 0; i < p->of->v.n; i++) {
+		p->of->v.v[i].threads += p->of->v.v[i].count > before[i];
+		before[i] = p->of->v.v[i].count;
+	}
+}
+
+static void walk_cpu(struct places *p, uint32_t thread)
+{
+	const struct lane *lane = &p->a->model->threads.v[thread].cpu;
+
+	for (size_t i = 0; i < lane->spans.n; i++) {
+		uint64_t start = lane->spans.v[i].start_ns, end = lane_span_end(lane, i);
+
+		if (lane->spans.v[i].state == CPU_RUNNABLE && end - start >= RUNNABLE_LEAST)
+			put_place(p, p->cpus,
+			          &(struct finding_place){ thread, NONE, start, end, end - start });
+	}
+}
+
+/* The longest single part of waiting that is charged to nobody, and the longest wait of a pattern's
+ * thread. */
+static void put_single(struct places *p, uint32_t at)
+{
+	struct finding *f = &p->of->v.v[at];
+	const struct model *m = p->a->model;
+	const struct model_blame *longest = NULL;
+
+	if (f->kind == FINDING_HANDOFF || f->kind == FINDING_NO_CPU) {
+		for (size_t i = 0; i < m->blame.n; i++)
+			if (m->blame.v[i].holder == MODEL_NONE &&
+			    (!longest || m->blame.v[i].longest_ns > longest->longest_ns))
+				longest = &m->blame.v[i];
+		if (longest)
+			put_place(p, at,
+			          &(struct finding_place){
+					  longest->waiter, NONE, longest->longest_at_ns,
+					  longest->longest_at_ns + longest->longest_ns,
+					  longest->longest_ns });
+	} else if (f->pattern && f->pattern->thread != MODEL_NONE) {
+		const struct model_thread *t = &m->threads.v[f->pattern->thread];
+
+		if (t->longest_wait_ns)
+			put_place(p, at,
+			          &(struct finding_place){
+					  f->pattern->thread, NONE, t->longest_wait_at_ns,
+					  t->longest_wait_at_ns + t->longest_wait_ns,
+					  t->longest_wait_ns });
+	}
+}
+
+/* Which finding the spans with a frame belong to. */
+static void map_frames(struct places *p)
+{
+	const struct stacks *frames = functions_frames(p->a->pass);
+	uint32_t n = frames ? stacks_count(frames) : 0;
+
+	if (!n)
+		return;
+	p->hold_of = xcalloc(n, sizeof(*p->hold_of));
+	p->lock_of = xcalloc(n, sizeof(*p->lock_of));
+	for (uint32_t id = 0; id < n; id++) {
+		p->hold_of[id] = p->lock_of[id] = NONE;
+		for (uint32_t i = 0; i < p->of->v.n; i++) {
+			const struct finding *f = &p->of->v.v[i];
+
+			if (f->row && id && hogs_same_function(frames, f->frame, id))
+				p->hold_of[id] = i;
+			if (f->kind == FINDING_LOCK && same_line(frames, f->frame, id))
+				p->lock_of[id] = i;
+		}
+	}
+}
+
+static int compare_places(const void *va, const void *vb)
+{
+	const struct finding_place *a = va, *b = vb;
+
+	if (a->cost_ns != b->cost_ns)
+		return a->cost_ns < b->cost_ns ? 1 : -1;
+	return (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
+}
+
+static void find_places(struct findings *of, const struct analysis *a)
+{
+	CLEANUP(free) size_t *hints = xcalloc(a->model->gils.n + 1, sizeof(*hints));
+	uint64_t counted[FINDINGS_MAX] = { 0 };
+	struct places p = { .a = a, .of = of, .cpus = NONE, .stops = NONE };
+
+	p.group_of = xcalloc(a->groups.v.n + 1, sizeof(*p.group_of));
+	for (uint32_t g = 0; g < a->groups.v.n; g++)
+		p.group_of[g] = NONE;
+	for (uint32_t i = 0; i < of->v.n; i++) {
+		const struct finding *f = &of->v.v[i];
+
+		if (f->kind == FINDING_THREAD)
+			p.group_of[f->group] = i;
+		else if (f->kind == FINDING_CPUS_FEW || f->kind == FINDING_QUOTA)
+			p.cpus = i;
+		else if (f->kind == FINDING_STOPS)
+			p.stops = i;
+		else
+			put_single(&p, i);
+	}
+	map_frames(&p);
+	for (uint32_t t = 0; t < a->model->threads.n; t++) {
+		walk_gil(&p, t, hints);
+		count_threads(&p, counted);
+		if (p.cpus != NONE)
+			walk_cpu(&p, t);
+	}
+	for (size_t i = 0; i < of->v.n; i++)
+		vec_sort(&of->v.v[i].places, compare_places);
+	free(p.hold_of);
+	free(p.lock_of);
+	free(p.group_of);
+}
+
+static void find_all(struct findings *to, const struct analysis *a)
+{
+	uint64_t of_ns = wanted_ns(a);
+
+	find_gil(to, a, of_ns);
+	find_locks(to, a, of_ns);
+	find_stops(to, a, of_ns);
+	find_tasks(to, a);
+	find_cpus(to, a);
+	find_patterns(to, a, of_ns);
+	find_sampled(to, a);
+}
+
+void findings_find(struct findings *ret, const struct analysis *a)
+{
+	*ret = (struct findings){ 0 };
+	if (a->verdict.kind != VERDICT_TOO_SHORT)
+		find_all(ret, a);
+	put_in_order(ret, a->verdict.kind);
+	find_places(ret, a);
+	copy_said(&ret->context, &a->verdict,
+	          CODES(REASON_BUSIEST, REASON_STATES, REASON_CPU_USERS, REASON_NO_LOCKS,
+	                REASON_ASLEEP_TOO, REASON_SINGLE_TOO, REASON_BURST, REASON_BURST_END,
+	                REASON_BURST_START, REASON_GIL_FORCED, REASON_GIL_ON,
+	                REASON_GIL_TURNED_ON));
+	copy_reasons(&ret->advice, &a->verdict.advice,
+	             CODES(ADVICE_BUSIEST, ADVICE_STATE_DETECT, ADVICE_LONGER, ADVICE_RECORD_AGAIN,
+	                   ADVICE_STACKS, ADVICE_TRACE_IMPORTS, ADVICE_EXACT));
+}
+
+void findings_done(struct findings *findings)
+{
+	for (size_t i = 0; i < findings->v.n; i++)
+		finding_done(&findings->v.v[i]);
+	vec_done(&findings->v);
+	vec_done(&findings->context.v);
+	vec_done(&findings->advice.v);
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/* Puts findings into words, and writes them as Markdown. */
+#include "report/findings.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/cleanup.h"
+#include "base/utf8.h"
+#include "report/phrases.h"
+#include "report/report.h"
+#include "report/words.h"
+#include "session/sources.h"
+#include "trace/names.h"
+#include "trace/stacks.h"
+
+#define NAME_COLUMNS   60
+#define SOURCE_COLUMNS 100
+
+const char *finding_kind_name(enum finding_kind kind)
+{
+	static const char *const names[FINDING_KINDS] = {
+		[FINDING_CALL] = "call",         [FINDING_FUNCTION] = "function",
+		[FINDING_THREAD] = "thread",     [FINDING_HANDOFF] = "hand-off",
+		[FINDING_NO_CPU] = "no-cpu",     [FINDING_LOCK] = "lock",
+		[FINDING_STOPS] = "stops",       [FINDING_TASK] = "task",
+		[FINDING_CPUS_FEW] = "few-cpus", [FINDING_QUOTA] = "quota",
+		[FINDING_PATTERN] = "pattern",   [FINDING_SAMPLED] = "sampled",
+	};
+
+	return names[kind];
+}
+
+const char *finding_certainty_name(enum finding_certainty certainty)
+{
+	static const char *const names[] = { "exact", "inferred", "sampled" };
+
+	return names[certainty];
+}
+
+struct function finding_place_of(const struct analysis *a, const struct finding *f)
+{
+	struct function user = { .file = "" };
+
+	if (f->row)
+		user = function_user(a->pass, f->row->hog);
+	return user.name ? user : function_at(a->pass, f->frame);
+}
+
+static void add_place(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	struct function place = finding_place_of(a, f);
+
+	wording_add_function(out, &place, NAME_COLUMNS);
+}
+
+static void add_group_name(struct str *out, const struct analysis *a, uint32_t group)
+{
+	const struct thread_group *g = &a->groups.v.v[group];
+
+	if (g->threads == 1)
+		wording_add_thread(out, a->pass, g->first);
+	else
+		utf8_add_safe(out, str_get(&g->name), NAME_COLUMNS);
+}
+
+static void add_tasks_name(struct str *out, const struct analysis *a, uint32_t tasks)
+{
+	const struct task_group *g = &a->tasks.v.v[tasks];
+
+	if (g->named || !g->name.len)
+		utf8_add_safe(out, g->name.len ? str_get(&g->name) : "?", NAME_COLUMNS);
+	else
+		wording_add_traced(out, str_get(&g->name), NAME_COLUMNS);
+}
+
+void finding_add_title(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	CLEANUP(str_done) struct str name = { 0 };
+
+	switch (f->kind) {
+	case FINDING_CALL:
+	case FINDING_FUNCTION:
+		add_place(&name, a, f);
+		(f->kind == FINDING_CALL ? say_f_call : say_f_function)(out, str_get(&name));
+		return;
+	case FINDING_THREAD:
+		add_group_name(&name, a, f->group);
+		if (a->groups.v.v[f->group].threads == 1)
+			say_f_thread(out, str_get(&name));
+		else
+			say_f_threads(out, a->groups.v.v[f->group].threads, str_get(&name));
+		return;
+	case FINDING_HANDOFF:
+		say_f_handoff(out);
+		return;
+	case FINDING_NO_CPU:
+		say_f_no_cpu(out);
+		return;
+	case FINDING_LOCK:
+		add_place(&name, a, f);
+		say_f_lock(out, str_get(&name));
+		return;
+	case FINDING_STOPS:
+		say_f_stops(out);
+		return;
+	case FINDING_TASK:
+		add_tasks_name(&name, a, f->tasks);
+		(f->what.v.v[0].code == REASON_TASK_LATE ? say_f_late : say_f_step)(out,
+		                                                                    str_get(&name));
+		return;
+	case FINDING_CPUS_FEW:
+		say_f_cpus(out);
+		return;
+	case FINDING_QUOTA:
+		say_f_quota(out);
+		return;
+	case FINDING_PATTERN:
+		str_adds(out, pattern_title(f->pattern->kind));
+		return;
+	case FINDING_SAMPLED:
+		say_f_sampled(out);
+		return;
+	case FINDING_KINDS:
+		return;
+	}
+}
+
+void finding_add_cost(struct str *out, const struct finding *f)
+{
+	if (f->cost_ns && f->certainty == FINDING_EXACT)
+		say_f_cost(out, f->cost_ns, f->share);
+	else if (f->cost_ns)
+		say_f_cost_inferred(out, f->cost_ns, f->share);
+	else
+		say_f_share(out, f->share);
+}
+
+/* The program's line, as it was when it was recorded. */
+static void add_source(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	struct function place = finding_place_of(a, f);
+	const char *base = strrchr(place.file, '/');
+	const char *text = NULL;
+	CLEANUP(str_done) struct str at = { 0 }, line = { 0 };
+
+	if (f->certainty == FINDING_EXACT && a->recording->sources && place.name)
+		text = sources_find(a->recording->sources, place.file, place.line);
+	if (!text)
+		return;
+	utf8_add_safe(&at, base ? base + 1 : place.file, NAME_COLUMNS);
+	str_addf(&at, ":%" PRIu32, place.line);
+	utf8_add_safe(&line, text, SOURCE_COLUMNS);
+	say_source(out, str_get(&at), str_get(&line));
+}
+
+/* What the title does not say of the function, and the threads that ran it. */
+static void add_runs(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	CLEANUP(str_done) struct str by = { 0 }, in = { 0 }, place = { 0 };
+
+	if (f->row->threads == 1)
+		wording_add_thread(&by, a->pass, f->row->hog->thread);
+	else
+		say_n_threads(&by, f->row->threads);
+	wording_add_function_row(&in, a->pass, f->row->hog, NAME_COLUMNS);
+	add_place(&place, a, f);
+	if (!strcmp(str_get(&in), str_get(&place)))
+		say_f_run_by(out, str_get(&by));
+	else
+		say_f_runs(out, str_get(&in), str_get(&by));
+}
+
+static void add_function(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	double percent = facts_percent(f->cost_ns, a->evidence.totals.blamed_ns);
+
+	add_runs(out, a, f);
+	(f->kind == FINDING_CALL ? say_f_kept : say_f_held)(out, percent, f->cost_ns,
+	                                                    f->row->longest_ns);
+	add_source(out, a, f);
+}
+
+static void add_threads(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	CLEANUP(str_done) struct str name = { 0 }, caller = { 0 };
+
+	say_f_thread_held(out, facts_percent(f->cost_ns, a->evidence.totals.blamed_ns), f->cost_ns,
+	                  f->longest_ns);
+	if (f->function.name) {
+		wording_add_traced(&name, f->function.name, NAME_COLUMNS);
+		if (f->function.caller) {
+			CLEANUP(str_done) struct str callee = name;
+
+			name = (struct str){ 0 };
+			wording_add_traced(&caller, f->function.caller, NAME_COLUMNS);
+			say_called_by(&name, str_get(&callee), str_get(&caller));
+		}
+		say_share_in(out, f->function.percent, str_get(&name));
+	}
+	str_addc(out, '.');
+}
+
+/* Whether a chain ends while a thread is being started, which is slow only under perf. */
+static bool is_slow_start(const struct analysis *a, const struct chain *c)
+{
+	for (size_t i = 0; i < a->overdue.v.n; i++)
+		if (c->at &&
+		    hogs_same_function(functions_frames(a->pass), a->overdue.v.v[i].hog->frame,
+		                       c->at) &&
+		    function_is_slow_start(a->pass, a->overdue.v.v[i].hog))
+			return true;
+	return false;
+}
+
+static void add_lock(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	say_f_lock_waits(out, f->count, f->threads, f->longest_ns);
+	for (unsigned i = 0; i < f->chain_count; i++) {
+		const struct chain *c = f->chains[i];
+		struct function at = function_at(a->pass, c->at);
+		double percent = facts_percent(c->ns, f->cost_ns);
+		CLEANUP(str_done) struct str does = { 0 };
+
+		str_adds(out, i ? ", " : " ");
+		wording_add_function(&does, &at, NAME_COLUMNS);
+		if (is_slow_start(a, c))
+			say_f_slow(&does);
+		if (c->end == CHAIN_FREE)
+			say_f_chain_free(out, percent);
+		else if (c->end == CHAIN_UNKNOWN)
+			say_f_chain_unknown(out, percent);
+		else if (at.name)
+			say_f_chain_in(out, percent, wording_chain(c), str_get(&does));
+		else
+			say_f_chain(out, percent, wording_chain(c));
+	}
+	str_addc(out, '.');
+	add_source(out, a, f);
+}
+
+void finding_add_text(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	double percent = facts_percent(f->cost_ns, a->evidence.totals.blamed_ns);
+
+	switch (f->kind) {
+	case FINDING_CALL:
+	case FINDING_FUNCTION:
+		add_function(out, a, f);
+		return;
+	case FINDING_THREAD:
+		add_threads(out, a, f);
+		return;
+	case FINDING_HANDOFF:
+		say_f_handoffs(out, percent);
+		return;
+	case FINDING_NO_CPU:
+		say_no_cpu(out, percent);
+		return;
+	case FINDING_LOCK:
+		add_lock(out, a, f);
+		return;
+	case FINDING_CPUS_FEW:
+	case FINDING_QUOTA:
+		if (f->cost_ns)
+			say_f_runnable(out, f->share);
+		if (f->cost_ns && f->what.v.n)
+			str_addc(out, ' ');
+		break;
+	case FINDING_PATTERN: {
+		CLEANUP(str_done) struct str text = { 0 };
+
+		pattern_text(a->model, f->pattern, &text);
+		utf8_add_safe(out, str_get(&text), 1000);
+		if (f->alike)
+			say_more_alike(out, f->alike);
+		return;
+	}
+	default:
+		break;
+	}
+	verdict_add_text(out, a, &f->what);
+}
+
+void finding_add_remedy(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	if (f->pattern) {
+		str_adds(out, pattern_advice(a->pass, f->pattern));
+	} else if (f->remedy != REASON_CODES) {
+		struct reason one = { .code = f->remedy };
+
+		verdict_add_text(out, a, &(struct reasons){ .v = { &one, 1, 1 } });
+	}
+	if (f->no_gain == GAIN_KNOWN) {
+		str_addc(out, ' ');
+		say_f_saves(out, f->gain_ns);
+	}
+}
+
+/* ---- Markdown */
+
+/* A backslash before punctuation keeps names from becoming markup. */
+static void put_escaped(const char *text, FILE *out)
+{
+	for (; *text; text++) {
+		if (strchr("\\`*_{}[]<>#|~&", *text))
+			putc('\\', out);
+		putc(*text, out);
+	}
+}
+
+static void put_said(const struct str *text, const char *before, const char *after, FILE *out)
+{
+	if (!text->len)
+		return;
+	fputs(before, out);
+	put_escaped(str_get(text), out);
+	fputs(after, out);
+}
+
+static void put_reasons(const struct analysis *a, const struct reasons *reasons, const char *before,
+                        FILE *out)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	verdict_add_text(&text, a, reasons);
+	put_said(&text, before, "\n\n", out);
+}
+
+static void put_when(const struct analysis *a, const struct finding *f, FILE *out)
+{
+	const struct finding_place *p = f->places.v;
+	CLEANUP(str_done) struct str text = { 0 }, name = { 0 };
+
+	if (!f->places.n)
+		return;
+	if (p->thread != MODEL_NONE)
+		wording_add_thread(&name, a->pass, p->thread);
+	else
+		add_tasks_name(&name, a, p->group);
+	say_f_worst(&text, p->from_ns - a->model->start_ns, p->to_ns - p->from_ns, str_get(&name));
+	put_said(&text, "   ", "\n", out);
+}
+
+static void put_finding(const struct analysis *a, const struct finding *f, size_t number, FILE *out)
+{
+	CLEANUP(str_done) struct str title = { 0 }, cost = { 0 }, text = { 0 }, remedy = { 0 };
+
+	finding_add_title(&title, a, f);
+	finding_add_cost(&cost, f);
+	finding_add_text(&text, a, f);
+	finding_add_remedy(&remedy, a, f);
+	fprintf(out, "%zu. **", number);
+	put_escaped(str_get(&title), out);
+	fprintf(out, "**: %s  \n", str_get(&cost));
+	put_said(&text, "   ", "  \n", out);
+	if (remedy.len)
+		fprintf(out, "   %s", phrase(PHRASE_what_helps));
+	put_said(&remedy, "", "  \n", out);
+	put_when(a, f, out);
+}
+
+int report_markdown(const struct analysis *a, FILE *out, struct error *err)
+{
+	CLEANUP(str_done) struct str quality = { 0 };
+
+	(void)err;
+	put_reasons(a, &a->verdict.headline, "## ", out);
+	put_reasons(a, &a->findings.context, "", out);
+	for (size_t i = 0; i < a->findings.v.n; i++)
+		put_finding(a, &a->findings.v.v[i], i + 1, out);
+	if (a->findings.v.n)
+		putc('\n', out);
+	put_reasons(a, &a->findings.advice, phrase(PHRASE_what_helps), out);
+	verdict_add_text(&quality, a, &a->verdict.quality_why);
+	fprintf(out, "%s: ", phrase(PHRASE_data_quality));
+	put_said(&quality, "", "\n", out);
+	return 0;
+}

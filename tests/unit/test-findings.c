@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+/* Findings: what they add up to, their order, their places, and their words. */
+#include "analysis/analysis.h"
+#include "report/findings.h"
+#include "report/report.h"
+#include "report/words.h"
+#include "trace/source.h"
+#include "trace/stacks.h"
+
+#include "model-events.h"
+
+#define MS   UINT64_C(1000000)
+#define LOCK 0x7f0a
+
+static struct stacks *stacks;
+
+static uint32_t frame(const char *name, uint32_t line)
+{
+	struct stack_frame f = { .name = names_id(names, name, strlen(name)),
+		                 .module = names_id(names, "/srv/app.py", 11),
+		                 .line = line,
+		                 .flags = STACK_PYTHON };
+
+	return stacks_id(stacks, &f);
+}
+
+/* Thread 7 is without the GIL, which nobody holds, and threads 8 to 11 exist. Times are in ms. */
+static void start(void)
+{
+	begin_with(&(struct model_options){ .start_ns = 100 * MS,
+	                                    .end_ns = 1000 * MS,
+	                                    .start_pid = 7,
+	                                    .start_tid = 7,
+	                                    .all_releases = true });
+	if (!stacks)
+		stacks = stacks_new(names);
+	for (uint32_t i = 0; i < 4; i++)
+		new_thread(101 * MS + i, 8 + i, 7);
+	release(104 * MS, 7);
+	released(104 * MS, 7);
+}
+
+static void holds_from(uint64_t from, uint64_t to, uint32_t tid, uint32_t f)
+{
+	acquire(from * MS, tid);
+	feed(to * MS, tid, EV_RELEASE, EV(.gil = { .address = GIL, .frame = f }));
+	released(to * MS, tid);
+}
+
+static struct analysis *a;
+static struct hogs hogs;
+
+static void analyse(void)
+{
+	static struct source source;
+	static struct recording_pass pass;
+	static struct recording recording;
+
+	finish();
+	analysis_free(a);
+	hogs_done(&hogs);
+	source = (struct source){ .frames = stacks, .names = names };
+	hogs_find(&hogs, m, stacks, HOGS_INTERVAL_NS);
+	pass = (struct recording_pass){ .kind = PASS_GIL,
+		                        .model = m,
+		                        .source = &source,
+		                        .hogs = &hogs,
+		                        .locks_known = true,
+		                        .wall_ns = 900 * MS };
+	recording = (struct recording){
+		.version = "1", .gil_detect = true, .passes = &pass, .pass_count = 1
+	};
+	a = analysis_new(&recording);
+}
+
+/* "kind function ns; …" */
+static const char *found(void)
+{
+	static struct str text;
+
+	str_done(&text);
+	for (size_t i = 0; i < a->findings.v.n; i++) {
+		const struct finding *f = &a->findings.v.v[i];
+		const char *name = finding_place_of(a, f).name;
+
+		str_addf(&text, "%s%s %s %" PRIu64, i ? "; " : "", finding_kind_name(f->kind),
+		         name ? name : "?", f->cost_ns / MS);
+	}
+	return str_get(&text);
+}
+
+static const char *words_of(size_t i)
+{
+	static struct str text;
+
+	str_done(&text);
+	finding_add_text(&text, a, &a->findings.v.v[i]);
+	return str_get(&text);
+}
+
+/* Threads 8 and 9 wait for 10 in f, then 9 for 8 in an unknown function, and nobody for 11. */
+static void test_gil(void)
+{
+	const char *words;
+	uint64_t sum = 0;
+
+	start();
+	request(200 * MS, 10);
+	acquire(200 * MS, 10);
+	request(210 * MS, 8);
+	request(220 * MS, 9);
+	feed(400 * MS, 10, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("f", 5) }));
+	released(400 * MS, 10);
+	holds_from(420, 480, 8, 0);
+	holds_from(480, 490, 9, 0);
+	request(600 * MS, 11);
+	holds_from(600, 950, 11, frame("f", 6));
+	analyse();
+	is_str(found(), "function f 370; thread ? 60; no-cpu ? 40",
+	       "what the function caused in any line, the rest by thread, and hand-offs");
+	for (size_t i = 0; i < a->findings.v.n; i++)
+		sum += a->findings.v.v[i].cost_ns;
+	is_u64(sum, a->evidence.totals.blamed_ns, "they add up to all waiting for the GIL");
+	is_u64(a->findings.v.v[0].places.n, 1, "a hold for which nobody waited is no place");
+	is_u64(a->findings.v.v[0].places.v[0].from_ns, 200 * MS,
+	       "the hold for which threads waited is");
+	is_u64(a->findings.v.v[0].places.v[0].cost_ns, 370 * MS, "and knows for how long");
+	words = words_of(0);
+	ok(strstr(words, "Run by ? (10): 78.7 % of all waiting for the GIL") != NULL,
+	   "the words have the thread and the share: %s", words);
+}
+
+/* The wait for the lock is longer than all for the GIL; the thread that has it sleeps in one line and
+ * waits for the GIL in another. */
+static void test_lock(void)
+{
+	const struct finding *f;
+	const char *words;
+
+	start();
+	request(110 * MS, 8);
+	holds_from(110, 120, 8, frame("take", 4));
+	request(130 * MS, 9);
+	holds_from(130, 140, 9, frame("get", 9));
+	request(131 * MS, 10);
+	holds_from(141, 142, 10, frame("get", 9));
+	parks(150 * MS, 9, LOCK, PARK_LOCK);
+	parks(160 * MS, 10, LOCK, PARK_LOCK);
+	request(300 * MS, 11);
+	acquire(300 * MS, 11);
+	request(310 * MS, 8);
+	feed(500 * MS, 11, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("keep", 7) }));
+	released(500 * MS, 11);
+	holds_from(500, 510, 8, frame("take", 5));
+	unparks(800 * MS, 8, LOCK);
+	parked(800 * MS, 9);
+	unparks(900 * MS, 9, LOCK);
+	parked(900 * MS, 10);
+	analyse();
+	is_str(verdict_kind_name(a->verdict.kind), "lock-bound",
+	       "locks are what the headline is about");
+	is_str(found(), "lock get 1390; function keep 190",
+	       "the waits in a line are one finding, before the waits for the GIL");
+	f = &a->findings.v.v[0];
+	is_u64(f->count, 2, "of two waits");
+	is_u64(f->threads, 2, "of two threads");
+	is_u64(f->cost_ns, a->chains.ns, "which are all waiting for locks");
+	is_u64(f->places.v[0].from_ns, 160 * MS, "the longest first");
+	is_u64(f->remedy, ADVICE_LOCK_ASLEEP, "the code with the lock sleeps for much of it");
+	words = words_of(0);
+	ok(strstr(words,
+	          "while the thread that had the lock was without the GIL in take (app.py:5)") !=
+	           NULL,
+	   "the words have the line with the lock: %s", words);
+	ok(strstr(words, "waited for one that held the GIL in keep (app.py:7)") != NULL,
+	   "and what it waited for itself");
+}
+
+/* Less than a hundredth of the time in which threads wanted to run. */
+static void test_little(void)
+{
+	start();
+	request(110 * MS, 8);
+	acquire(110 * MS, 8);
+	request(500 * MS, 9);
+	feed(501 * MS, 8, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("f", 5) }));
+	released(501 * MS, 8);
+	holds_from(501, 502, 9, frame("f", 5));
+	analyse();
+	is_str(found(), "", "a little waiting is no finding");
+}
+
+/* Names are no markup. */
+static void test_markdown(void)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	struct error err;
+
+	start();
+	request(200 * MS, 10);
+	acquire(200 * MS, 10);
+	request(210 * MS, 8);
+	feed(400 * MS, 10, EV_RELEASE,
+	     EV(.gil = { .address = GIL, .frame = frame("<b>*_`x`[y](z)\n# f|g", 5) }));
+	released(400 * MS, 10);
+	holds_from(400, 410, 8, 0);
+	analyse();
+	report_markdown(a, out, &err);
+	fclose(out);
+	ok(strstr(text,
+	          "1. **\\<b\\>\\*\\_\\`x\\`\\[y\\](z)?\\# f\\|g (app.py:5) holds the GIL**") !=
+	           NULL,
+	   "a name is escaped: %s", text);
+	ok(!strncmp(text, "## The GIL ", 11), "the headline is first");
+	free(text);
+}
+
+int main(void)
+{
+	test_gil();
+	test_lock();
+	test_little();
+	test_markdown();
+	analysis_free(a);
+	hogs_done(&hogs);
+	model_free(m);
+	stacks_free(stacks);
+	names_free(names);
+	return done_testing();
+}
