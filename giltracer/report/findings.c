@@ -83,6 +83,8 @@ void finding_add_title(struct str *out, const struct analysis *a, const struct f
 	case FINDING_FUNCTION:
 		add_place(&name, a, f);
 		(f->kind == FINDING_CALL ? say_f_call : say_f_function)(out, str_get(&name));
+		if (f->tracing)
+			say_f_slow(out);
 		return;
 	case FINDING_THREAD:
 		add_group_name(&name, a, f->group);

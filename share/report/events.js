@@ -5,6 +5,7 @@
 //	pin       another span is pinned    range     another range is selected
 //	filter    other threads or rows     search    other hits
 //	theme     other colours             now       draw at once
+//	lit       another finding is lit up
 //	told      announce the pinned span to screen readers
 
 const listeners = new Map();

@@ -3,6 +3,7 @@
 
 import {drawArrows} from "./arrows.js";
 import {gilKnown, gilName, gilText, lifeNs, pass, threadLabel, threadShort} from "./data.js";
+import {groupKey, litRows} from "./findings.js";
 import {fmtAt, fmtDur, fmtPct, niceStep, plural, shorten} from "./format.js";
 import {AXIS, GUTTER, PAD, rowOf, timeToX, tl} from "./layout.js";
 import {max, min, round} from "./math.js";
@@ -355,6 +356,40 @@ function outline(c, pin, scroll, color, width) {
 	c.strokeRect(a - 0.5, row.y - scroll + 0.5, max(2, b - a) + 1, row.h - 1);
 }
 
+// Covers all of a row but the places of the finding that is lit up.
+function coverRow(c, top, bottom, places) {
+	let x = GUTTER;
+	top = max(top, tl.top);
+	for (const place of places || []) {
+		const a = max(GUTTER, timeToX(place.from)),
+			b = min(tl.width, max(a + 3, timeToX(place.to)));
+		if (b <= GUTTER || a >= tl.width) continue;
+		if (a > x) c.fillRect(x, top, a - x, bottom - top);
+		x = max(x, b);
+	}
+	c.fillRect(x, top, tl.width - x, bottom - top);
+}
+
+function drawLit(c, scroll) {
+	const rows = litRows();
+	if (!rows) return;
+	c.fillStyle = palette.paper + "c0";
+	for (const row of tl.rows) {
+		const places = row.head
+			? rows.get(row.thread)
+			: row.kind === "tasks"
+				? rows.get(groupKey(row.group))
+				: row.kind === "slot" && row.threads.flatMap(t => rows.get(t) || []);
+		if (row.head || places)
+			coverRow(
+				c,
+				(row.head ? row.top : row.y) - scroll,
+				(row.head ? row.bottom : row.y + row.h) - scroll,
+				places,
+			);
+	}
+}
+
 function drawSelections(c, scroll) {
 	const bound = t => max(GUTTER, min(tl.width, timeToX(t)));
 	if (range) {
@@ -373,6 +408,7 @@ function drawSelections(c, scroll) {
 			c.textAlign = "left";
 		}
 	}
+	drawLit(c, scroll);
 	if (tl.hover && tl.hover.pin) outline(c, tl.hover.pin, scroll, palette.soft, 1);
 	if (pinned) outline(c, pinned, scroll, palette.ink, 2);
 	if (pinned) drawArrows(c, pinned, scroll);

@@ -11,6 +11,7 @@ import {detailsDraw} from "./details.js";
 import {$, click, fill, h, listen, say, soft} from "./dom.js";
 import {atOnce, emit, on, perFrame, whenQuiet} from "./events.js";
 import {exportInit} from "./export.js";
+import {findingsInit} from "./findings.js";
 import {flameInit} from "./flame.js";
 import {flameBuild, reshape} from "./flametree.js";
 import {fmtCount} from "./format.js";
@@ -21,8 +22,6 @@ import {keyboardInit, middle} from "./keyboard.js";
 import {AXIS, GUTTER, longestShort, tl} from "./layout.js";
 import {laneTotals} from "./lod.js";
 import {aboutDraw, holdsDraw, waitsDraw} from "./longest.js";
-import {momentsDraw} from "./moments.js";
-import {patternsDraw} from "./patterns.js";
 import {pinSentence} from "./pick.js";
 import {pointerInit} from "./pointer.js";
 import {starvedDraw} from "./queued.js";
@@ -147,11 +146,9 @@ function tablesDraw() {
 	threadsDraw();
 	blameDraw();
 	hogsDraw();
-	patternsDraw();
 	starvedDraw();
 	tasksDraw();
 	aboutDraw();
-	momentsDraw();
 	for (const id of ["blame", "waits", "holds", "histogram"]) $(id).hidden = !gilKnown();
 	$("threads").hidden = samplesAlone();
 	fill(
@@ -180,9 +177,7 @@ function tablesDraw() {
 
 function deepDraw() {
 	if (!loading.complete) return;
-	patternsDraw();
 	if (hardlyWaits()) asleepDraw();
-	momentsDraw();
 	waitsDraw();
 	holdsDraw();
 	histogramDraw();
@@ -202,6 +197,7 @@ function start() {
 		$("own").append(el);
 	}
 	passesInit();
+	findingsInit();
 	tablesDraw();
 	togglesDraw();
 	tlInit();

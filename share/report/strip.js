@@ -4,9 +4,9 @@
 import {gilKnown, gilName, pass} from "./data.js";
 import {$, h, listen} from "./dom.js";
 import {on, perFrame} from "./events.js";
+import {marks} from "./findings.js";
 import {fmtPct} from "./format.js";
 import {max, min, round} from "./math.js";
-import {moments} from "./moments.js";
 import {scratchFor} from "./overview.js";
 import {paintOwners, paintStates} from "./owners.js";
 import {Raster} from "./raster.js";
@@ -97,27 +97,26 @@ function drawHits(c, width) {
 		if (hits.parts[i]) c.fillRect(i * w, STRIP_H - 4, max(1, w), 4);
 }
 
-// The worst moments, with the numbers of the list above.
+// The places of the findings, with the numbers of their list.
 function drawCallouts(c, width) {
 	c.font = "600 11px system-ui, sans-serif";
 	c.textBaseline = "middle";
 	c.textAlign = "center";
 	const taken = [];
-	(gilKnown() ? moments : []).forEach((m, i) => {
-		if (pass().gils.length > 1 && m.gil !== undefined && m.gil !== stripGil()) return;
+	for (const m of marks()) {
 		const x = max(8, min(width - 8, ((m.from + m.to) / 2 / passDur()) * width));
-		c.fillStyle = palette.ink;
+		c.fillStyle = m.number ? palette.ink : palette.accent;
 		const a = (m.from / passDur()) * width,
 			b = max(a + 2, (m.to / passDur()) * width);
-		c.fillRect(a, 16, b - a, 2);
-		if (taken.some(q => Math.abs(q - x) < 17)) return;
+		c.fillRect(a, m.number ? 16 : 4, b - a, m.number ? 2 : 12);
+		if (!m.number || taken.some(q => Math.abs(q - x) < 17)) continue;
 		taken.push(x);
 		c.beginPath();
 		c.arc(x, 8, 7.5, 0, 7);
 		c.fill();
 		c.fillStyle = palette.paper;
-		c.fillText(String(i + 1), x, 8.5);
-	});
+		c.fillText(String(m.number), x, 8.5);
+	}
 	c.textAlign = "left";
 }
 
@@ -171,7 +170,7 @@ function stripPointer() {
 export function stripInit() {
 	const again = perFrame(stripDraw);
 	on("now", stripDraw);
-	on("data pass theme moments search", again);
+	on("data pass theme lit search", again);
 	on("view", perFrame(brushDraw));
 	addEventListener("resize", again);
 	stripPointer();

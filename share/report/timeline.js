@@ -19,11 +19,18 @@ import {palette, rgba} from "./theme.js";
 import {upper} from "./tracks.js";
 import {hits, pinned, span, view} from "./view.js";
 
+const BELOW = 58; // the height of the hint and the frame below the lanes
 const tlPaint = tlCanvas.getContext("2d");
+// On a wide screen, the timeline ends where the first screen does.
+function heightInSight() {
+	const top = tlBox.getBoundingClientRect().top + scrollY;
+	return round(innerWidth < 1000 ? innerHeight * 0.72 : innerHeight - top - BELOW);
+}
+
 function tlResize() {
 	const width = tlBox.clientWidth;
 	setGutter(width < 600 ? 104 : 212);
-	const height = max(160, min(tl.height, max(320, round(innerHeight * 0.72))));
+	const height = max(160, min(tl.height, max(innerWidth < 1000 ? 320 : 200, heightInSight())));
 	const scale = min(3, devicePixelRatio || 1);
 	tlBox.style.height = height + "px";
 	if (width === tl.width && height === tl.viewHeight && scale === tl.scale && tl.raster) return;
@@ -214,8 +221,9 @@ function paintCounter(row, r, s, x0, y, w, hgt, dt) {
 // timeline is visible.
 export function pinInSight() {
 	const row = pinned && rowOf(pinned),
-		top = tlBox.getBoundingClientRect().top,
-		dock = $("details").getBoundingClientRect().top;
+		{top, left} = tlBox.getBoundingClientRect(),
+		details = $("details").getBoundingClientRect(),
+		dock = details.right > left ? details.top : innerHeight; // beside or over the timeline
 	if (!row) return;
 	const room = min(tl.viewHeight, dock - top);
 	if (row.y < tlBox.scrollTop + tl.top || row.y + row.h > tlBox.scrollTop + room)
@@ -233,7 +241,7 @@ export function tlInit() {
 		again = perFrame(draw);
 	on("data pass filter pin", again);
 	on("now", draw);
-	on("range search theme", tlRedraw);
+	on("range search theme lit", tlRedraw);
 	on(
 		"view",
 		perFrame(() => {

@@ -138,16 +138,16 @@ ok(
 const order = stops.map(s => s.section).filter((s, i, all) => s !== all[i - 1]);
 is(
 	order.slice(0, 6),
-	["bar", "verdict", "moments", "threads", "blame", "timeline"],
+	["bar", "verdict", "findings", "timeline", "threads", "blame"],
 	"in the order of reading",
 );
 is(order.length, new Set(order).size, "once through each section");
 
-// From the keyboard alone: to the first moment, its details, the next wait, and back.
-await page.focus("#moments-list button");
+// From the keyboard alone: to the first finding, its details, the next wait, and back.
+await page.focus("#findings-body .title");
 await page.keyboard.press("Enter");
 await quiet(page);
-ok(await page.isVisible("#details"), "Enter on a moment shows its details");
+ok(await page.isVisible("#details"), "Enter on a finding shows its details");
 await page.focus("#tl");
 await page.keyboard.press("BracketRight");
 await quiet(page);
@@ -193,7 +193,7 @@ is(
 	[390, await phone.evaluate(() => gt.GUTTER)],
 	"a phone need not be scrolled sideways, and strip and timeline have one scale",
 );
-await phone.click("#moments-list button");
+await phone.click("#findings-body .title");
 await quiet(phone);
 const above = await phone.evaluate(() => {
 	const row = gt.tl.rows.find(x => x.kind === "gil" && x.thread === 1),
@@ -210,21 +210,22 @@ is(phone.troubles, [], "in peace");
 
 // A small laptop: what a click tells is in sight beside the span that it tells about.
 const laptop = await open(file, {width: 1024, height: 700});
-await laptop.click("#moments-list button");
+await laptop.click("#findings-body .title");
 await quiet(laptop);
 const seen = await laptop.evaluate(() => {
 	const d = document.getElementById("details").getBoundingClientRect(),
 		t = document.getElementById("tl").getBoundingClientRect(),
 		row = gt.tl.rows.find(x => x.kind === "gil" && x.thread === 1);
 	return {
-		top: d.top,
+		right: d.right,
+		left: t.left,
 		bottom: d.bottom,
 		row: t.top + row.y + row.h - document.getElementById("tl-box").scrollTop,
 	};
 });
 ok(
-	seen.top < 600 && seen.bottom <= 700 && seen.row > 0 && seen.row < seen.top,
-	"details and their span are in sight together",
+	seen.right <= seen.left && seen.bottom <= 700 && seen.row > 0 && seen.row < 700,
+	"details and their span are in sight, side by side",
 	seen,
 );
 await laptop.focus("#tl");
@@ -242,17 +243,21 @@ const below = await laptop.evaluate(() => {
 			row.y +
 			row.h -
 			document.getElementById("tl-box").scrollTop,
-		dock: document.getElementById("details").getBoundingClientRect().top,
+		dock: document.getElementById("tl-box").getBoundingClientRect().bottom,
 	};
 });
-ok(below.bottom <= below.dock && below.bottom > 40, "so they are wherever one goes by keys", below);
+ok(
+	below.bottom <= below.dock && below.dock <= 700 && below.bottom > 40,
+	"so they are wherever one goes by keys",
+	below,
+);
 is(laptop.troubles, [], "in peace");
 // What axe-core finds, with details and a selection shown: of this page, and of real reports.
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 async function barriers(path, name, options) {
 	const checked = await open(path, options);
 	await checked.evaluate(() => {
-		document.querySelector("#moments-list button, #waits-body button.link")?.click();
+		document.querySelector("#findings-body .title, #waits-body button.link")?.click();
 		gt.setRange(1e8, 3e8);
 	});
 	await quiet(checked);

@@ -137,8 +137,12 @@ const colors = () =>
 	return [p.wait, p.waitAlt, gt.threadColor(1)].map(x => seen.has(parseInt(x.slice(1), 16)));`);
 is(await colors(), [true, true, true], "waits are hatched, a holder has its colour");
 
-await run('document.querySelector("#moments-list button").click()');
-is(await until('!document.getElementById("details").hidden'), true, "a moment shows its details");
+await run('document.querySelector("#findings-body .title").click()');
+is(
+	await until('!document.getElementById("details").hidden'),
+	true,
+	"a finding shows the details of its worst place",
+);
 ok(
 	/812/.test(await run('return document.getElementById("details-h").textContent')),
 	"the longest hold",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// What the first screen says: patterns with their longest moment; where a program sleeps that does
+// What the first screen says: findings, which lead to their places; where a program sleeps that does
 // not wait for the GIL.
 import {done, is, ok, open, pageFile, quiet} from "./lib.mjs";
 import {hog} from "./programs.mjs";
@@ -8,36 +8,102 @@ const program = hog();
 const longest = program.lanes[2].gil
 	.filter(s => s.state === 3)
 	.reduce((a, b) => (b.to - b.from > a.to - a.from ? b : a));
+const place = (tid, {from, to}) => ({tid, from_ns: from, to_ns: to, cost_ns: to - from});
+const holds = program.lanes[1].gil.filter(s => s.state === 2);
 const page = await open(
 	pageFile({
 		passes: [program],
 		report: {
-			patterns: [
+			findings: [
 				{
-					code: "loop-starvation",
+					kind: "pattern",
 					title: "The event loop starves",
-					tid: 102,
-					longest_ns: longest.to - longest.from,
+					cost_ns: 3e8,
+					percent: 40,
 					text: "16 times.",
+					advice: "Move that work.",
+					places: [place(102, longest)],
+				},
+				{
+					kind: "call",
+					title: "match keeps the GIL",
+					cost_ns: 2e8,
+					percent: 30,
+					text: "Run by thread Matcher.",
+					places: holds.slice(0, 3).map(s => place(101, s)),
+				},
+				{
+					kind: "few-cpus",
+					title: "Too few CPUs",
+					cost_ns: 1e8,
+					percent: 20,
+					text: "x",
+					places: [],
 				},
 			],
 		},
 	}),
 );
-ok(
-	await page.evaluate(
-		() =>
-			document.getElementById("patterns").getBoundingClientRect().top <
-			document.getElementById("moments").getBoundingClientRect().top,
-	),
-	"patterns stand under the verdict",
-);
-await page.click("#patterns button");
-await quiet(page);
+const opened = () =>
+	page.evaluate(() =>
+		[...document.querySelectorAll("#findings-body li")].map(li =>
+			li.classList.contains("open"),
+		),
+	);
+is(await opened(), [true, false, false], "the first finding is open");
 is(
-	await page.evaluate(() => /s=gil\.2\.(\d+)/.exec(location.hash)?.[1]),
-	String(longest.from),
-	"and lead to their longest moment",
+	await page.evaluate(() => document.querySelectorAll("#verdict .findings").length),
+	0,
+	"the list is beside the timeline only",
+);
+
+// Colours of the strip's marks and of a row in which the finding has no place.
+const look = () =>
+	page.evaluate(() => {
+		const row = gt.tl.rows.find(r => r.kind === "gil" && r.thread === 2),
+			tl = document.getElementById("tl"),
+			scale = tl.width / tl.clientWidth,
+			line = tl
+				.getContext("2d")
+				.getImageData(gt.GUTTER * scale, (row.y + row.h / 2) * scale, 400 * scale, 1).data,
+			strip = document.getElementById("strip"),
+			marks = strip.getContext("2d").getImageData(0, 10, strip.width, 1).data,
+			colors = (d, hex) => {
+				const v = parseInt(hex.slice(1), 16);
+				let n = 0;
+				for (let i = 0; i < d.length; i += 4)
+					n += ((d[i] << 16) | (d[i + 1] << 8) | d[i + 2]) === v;
+				return n > 0;
+			};
+		return [colors(line, gt.palette().wait), colors(marks, gt.palette().accent)];
+	});
+is(await look(), [true, false], "no finding is lit up at first");
+await page.hover("#findings-body li:nth-child(2)");
+await quiet(page);
+is(await look(), [false, true], "the pointer on one marks its places and covers all else");
+await page.hover("#timeline-h");
+await quiet(page);
+is(await look(), [true, false], "until it leaves");
+
+await page.click("#findings-body li:nth-child(1) .title");
+await quiet(page);
+const pinned = () => page.evaluate(() => /s=gil\.(\d+\.\d+)/.exec(location.hash)?.[1]);
+is(await pinned(), "2." + longest.from, "a click leads to the worst place");
+await page.keyboard.press("Escape");
+await page.click("#findings-body li:nth-child(2) .title");
+await quiet(page);
+is(await opened(), [false, true, false], "and opens the finding");
+await page.keyboard.press("Escape");
+for (const at of [0, 1, 2, 0]) {
+	await page.click("#findings-body .open .where button");
+	await quiet(page);
+	is(await pinned(), "1." + holds[at].from, "its button leads to place " + (at + 1));
+	await page.keyboard.press("Escape");
+}
+is(
+	await page.evaluate(() => document.querySelectorAll("#findings-body .where").length),
+	2,
+	"a finding without places has no such button",
 );
 
 // Two threads that sleep, and hold the GIL for a millisecond in all.
@@ -135,26 +201,22 @@ ok(
 	"without stacks, how to get them",
 );
 
-// A verdict that the GIL is no problem; a pattern without a longest case; nothing knows what ran.
+// A verdict that the GIL is no problem, and nothing that would cost much.
 const mild = await open(
-	pageFile({
-		passes: [{...program, slicesNote: "the trace was cut off"}],
-		report: {
-			verdict: {kind: "io-bound"},
-			patterns: [{code: "ping-pong", title: "Ping-pong", tid: 102, longest_ns: 7, text: "x"}],
-		},
-	}),
+	pageFile({passes: [program], report: {verdict: {kind: "io-bound"}, findings: []}}),
 );
 is(
 	await mild.textContent("#blame-h"),
 	"Where the threads sleep",
 	"no matrix where the verdict is that the GIL does not limit",
 );
-ok(
-	/Ping-pong: x See the longest wait, at/.test(await mild.textContent("#patterns")),
-	"a pattern without a longest case leads to the longest wait",
-	await mild.textContent("#patterns"),
+is(
+	await mild.evaluate(() => [
+		document.getElementById("findings").hidden,
+		document.getElementById("timeline").getBoundingClientRect().left,
+	]),
+	[true, 20],
+	"without findings, the timeline has all the width",
 );
-is(await mild.evaluate(() => document.querySelectorAll("#patterns button").length), 1, "by a link");
 is(page.troubles.concat(idle.troubles, blind.troubles, mild.troubles), [], "in peace");
 await done();

@@ -322,6 +322,68 @@ const STATE_COLUMNS = [
 	["unknown_ns", "Unknown", "suspended_ns"],
 ].map(c => column(c, false));
 
+// As giltracer/report/html/html.c writes them.
+const findingsHtml = findings =>
+	findings.length
+		? `<ol class="findings">` +
+			findings
+				.map(
+					f =>
+						`<li data-kind="${f.kind}"><h3>${html(f.title)}</h3><p class="cost">${(f.cost_ns / 1e6).toFixed(1)} ms (${f.percent.toFixed(1)} %)</p><p class="text">${html(f.text)}</p>` +
+						(f.advice
+							? `<p class="advice"><b>What helps: </b>${html(f.advice)}</p>`
+							: "") +
+						"</li>",
+				)
+				.join("") +
+			"</ol>"
+		: "";
+
+// A finding for the hold of each thread that made the others wait longest.
+function findingsOf(pass) {
+	const waits = (hold, except) =>
+		pass.lanes.reduce(
+			(sum, lane, i) =>
+				sum +
+				(i === except ? [] : lane.gil || []).reduce(
+					(n, s) =>
+						s.state === 3 && (s.gil ?? 0) === (hold.gil ?? 0)
+							? n + Math.max(0, Math.min(s.to, hold.to) - Math.max(s.from, hold.from))
+							: n,
+					0,
+				),
+			0,
+		);
+	return pass.lanes
+		.flatMap((lane, i) => {
+			const [worst] = (lane.gil || [])
+				.filter(s => s.state === 2 && s.to - s.from >= 1e5)
+				.map(s => ({
+					tid: pass.threads[i].tid,
+					from_ns: s.from,
+					to_ns: s.to,
+					cost_ns: waits(s, i),
+				}))
+				.sort((a, b) => b.cost_ns - a.cost_ns);
+			return worst && worst.cost_ns
+				? [
+						{
+							kind: "thread",
+							title: "Thread " + pass.threads[i].name + " holds the GIL",
+							cost_ns: worst.cost_ns,
+							percent: Math.min(100, (worst.cost_ns / pass.dur) * 100),
+							certainty: "exact",
+							text: "It was held there.",
+							advice: "Hold it for a shorter time.",
+							places: [worst],
+						},
+					]
+				: [];
+		})
+		.sort((a, b) => b.cost_ns - a.cost_ns)
+		.slice(0, 3);
+}
+
 /*
  * page: {title, verdict (HTML), command, passes: [{name, dur, threads: [{tid, name, main}], lanes: [{gil, cpu,
  * calls: [row of {from, to, name}], counters}], names, stackNames, stacks, lost, gils}], report (merged in), tasks (of meta)}
@@ -391,6 +453,7 @@ export function makePage(template, page) {
 		caveats: [],
 		...page.report,
 	};
+	report.findings ??= findingsOf(page.passes[page.main ?? 0]);
 	const meta = {
 		format: 1,
 		command: page.command || ["hog.py"],
@@ -410,8 +473,9 @@ export function makePage(template, page) {
 	const fill = {
 		title: html(page.title || "hog.py · giltracer"),
 		verdict:
-			page.verdict ||
-			`<p class="headline" data-kind="gil-bound">The GIL limits this program.</p>`,
+			(page.verdict ||
+				`<p class="headline" data-kind="gil-bound">The GIL limits this program.</p>`) +
+			findingsHtml(report.findings),
 		tables:
 			`<table><caption>Threads</caption><thead><tr><th scope="col">Thread</th><th scope="col">total ms</th></tr></thead><tbody>` +
 			main.threads

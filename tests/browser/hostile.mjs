@@ -53,7 +53,17 @@ const file = pageFile({
 				held_off_cpu_ns: 1,
 			},
 		],
-		patterns: [{title: evil[0], text: evil[1], advice: evil[10]}],
+		findings: [
+			{
+				kind: "pattern",
+				title: evil[0],
+				cost_ns: 5,
+				percent: 1,
+				text: evil[1],
+				advice: evil[10],
+				places: [],
+			},
+		],
 		caveats: [{code: "x", count: 2, text: evil[0]}],
 	},
 });

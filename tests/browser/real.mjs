@@ -97,11 +97,11 @@ const hogs = [
 	report.threads.reduce((a, b) => (b.longest_hold_ns > a.longest_hold_ns ? b : a)),
 ];
 const first = await page.evaluate(() => {
-	const li = document.querySelector("#moments-list li");
+	const li = document.querySelector("#findings-body li");
 	return {text: li.textContent, bottom: li.getBoundingClientRect().bottom};
 });
-ok(first.bottom < 900, "the first moment is on the first screen");
-await page.click("#moments-list button");
+ok(first.bottom < 900, "the first finding is on the first screen");
+await page.click("#findings-body .title");
 await quiet(page);
 ok(
 	new RegExp("tid (" + hogs.map(t => t.tid).join("|") + ")(?!\\d)").test(
