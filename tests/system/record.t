@@ -47,7 +47,8 @@ is "$(stat -c %a session)" 700 '  in a folder that nobody else can read'
 is "$(session 'd["session"], d["command"], d["cwd"]')" \
 	"(1, ['script.py', 'one', 'two words'], '$scratch')" '  says what was run'
 is "$(session 'd["options"]')" \
-	"{'state_detect': False, 'gil_detect': True, 'one_run': False, 'no_children': False, 'python_trace': 'none'}" \
+	"{'state_detect': False, 'gil_detect': True, 'one_run': False, 'no_children': False, \
+'python_trace': 'none', 'flight_ns': 0}" \
 	'  and with which options'
 is "$(session '[(p["name"], p["perf_data"], p["python_trace"], p["exit_status"], p["signal"])
 	for p in d["passes"]]')" "[('gil', 'gil.perf.data', None, 3, 0)]" '  and what came of it'
