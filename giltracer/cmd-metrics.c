@@ -302,19 +302,17 @@ static int find_probes(struct probe_set **ret, pid_t pid, struct error *err)
 {
 	CLEANUP(probe_set_free) struct probe_set *set = NULL;
 	struct process_python process;
-	int failed;
 
 	if (process_python_find(&process, pid, err) < 0)
 		return -1;
 	if (process.python->free_threaded)
-		failed = error_set(
-			err, ENOTSUP,
-			"process %d runs a free-threaded Python, whose GIL has no metrics",
-			(int)pid);
+		error_set(err, ENOTSUP,
+		          "process %d runs a free-threaded Python, whose GIL has no metrics",
+		          (int)pid);
 	else
-		failed = resolve_probes(&set, process.python, 0, err);
+		resolve_probes(&set, process.python, 0, err);
 	process_python_done(&process);
-	if (failed < 0)
+	if (!set)
 		return -1;
 	if (!set->releases_known)
 		return error_set(err, ENOTSUP,

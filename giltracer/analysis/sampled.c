@@ -2,6 +2,7 @@
 /* Counts samples by what the thread did, by thread and by place. */
 #include "analysis/sampled.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -336,6 +337,7 @@ static uint64_t waiters_in(struct finding *f, uint32_t thread, size_t run)
 	       (f->gil_runs.v[f->next].thread < thread ||
 	        (f->gil_runs.v[f->next].thread == thread && f->gil_runs.v[f->next].run < run)))
 		f->next++;
+	assert(f->next < f->gil_runs.n);
 	return f->gil_runs.v[f->next].waiters;
 }
 

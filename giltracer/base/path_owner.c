@@ -41,7 +41,7 @@ static void go_up(struct str *at)
 static int follow(struct str *at, char **rest)
 {
 	char text[PATH_MAX];
-	ssize_t len = readlink(at->s, text, sizeof(text) - 1);
+	ssize_t len = readlink(str_get(at), text, sizeof(text) - 1);
 	char *behind = *rest;
 
 	if (len < 0)

@@ -67,7 +67,7 @@ struct deflater {
 
 struct deflater *deflater_new(void)
 {
-	return calloc(1, sizeof(struct deflater));
+	return xcalloc(1, sizeof(struct deflater));
 }
 
 void deflater_free(struct deflater *d)
@@ -189,7 +189,7 @@ static struct block *block_at(struct blocks *blocks, uint64_t number)
 
 static int packer_init(struct packer *p)
 {
-	*p = (struct packer){ .deflater = deflater_new() };
+	p->deflater = deflater_new();
 	return p->deflater ? 0 : -1;
 }
 
@@ -257,7 +257,7 @@ static int start_worker(struct blocks *blocks)
 {
 	struct worker *worker = &blocks->workers[blocks->worker_count];
 
-	*worker = (struct worker){ .blocks = blocks };
+	worker->blocks = blocks;
 	if (packer_init(&worker->packer) < 0)
 		return -1;
 	if (thread_start(&worker->thread, work, worker) < 0) {

@@ -101,9 +101,10 @@ static uint32_t from_perf_stack_at(struct source *source, uint64_t record)
 
 static void open_stacks(struct from_perf *fp, const struct from_perf_options *options)
 {
+	const struct source *with = options ? options->with : NULL;
 	struct source *source = &fp->source;
 
-	source->stacks = fp->borrows ? options->with->stacks : stacks_new(source->names);
+	source->stacks = with ? with->stacks : stacks_new(source->names);
 	perf_stacks_open(&fp->unwind, perfdata_header(fp->pd), source, options);
 }
 
@@ -115,15 +116,16 @@ static int start(struct source **ret, struct perfdata *pd, const struct from_per
 		.close = from_perf_close,
 		.stack_at = from_perf_stack_at,
 	};
+	const struct source *with = options ? options->with : NULL;
 	struct from_perf *fp = xcalloc(1, sizeof(*fp));
 
 	(void)err;
 	fp->source.ops = &ops;
 	fp->source.by_perf = true;
-	fp->borrows = options && options->with;
-	fp->source.names = fp->borrows ? options->with->names : names_new();
+	fp->borrows = with;
+	fp->source.names = with ? with->names : names_new();
 	fp->source.stats.bytes = perfdata_size(pd);
-	fp->source.frames = fp->borrows ? options->with->frames : stacks_new(fp->source.names);
+	fp->source.frames = with ? with->frames : stacks_new(fp->source.names);
 	fp->frames = perf_frames_new(fp->source.names, fp->source.frames,
 	                             options ? options->code : NULL);
 	fp->pd = pd;
