@@ -142,7 +142,13 @@ static int record_and_report(const struct run_options *options, char *const *arg
 	struct record_outcome outcome;
 	struct error warning;
 	int reported = 0;
-	int ret = record_session(&options->record, argv, dir, signals, &outcome, err);
+	struct record_options record = options->record;
+	int ret;
+
+	record.flight_when = options->metrics.reports.condition;
+	record.reports = options->metrics.reports.folder;
+	record.reports_mib = options->metrics.reports.limit_mib;
+	ret = record_session(&record, argv, dir, signals, &outcome, err);
 
 	if (ret == 0 && !options->record.no_source && source_lines_save(dir, &warning) < 0)
 		log_warn("%s: the report shows no lines of the program", warning.text);
@@ -194,8 +200,8 @@ static int run(const struct run_options *options, char *const *argv, struct erro
 
 	if (options->metrics.address)
 		return run_counted(options, argv, err);
-	if (options->metrics.reports.condition)
-		return error_set(err, EINVAL, "option --record-when: needs --metrics");
+	if (options->metrics.reports.condition && !options->record.flight)
+		return error_set(err, EINVAL, "option --record-when: needs --metrics or --flight");
 	if (report_check_outputs(&outputs, err) < 0 || cmd_check_output(options->html, err) < 0 ||
 	    cmd_check_output(options->json, err) < 0 ||
 	    cmd_check_output(options->markdown, err) < 0)

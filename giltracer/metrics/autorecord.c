@@ -19,6 +19,7 @@
 #include "base/child.h"
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/report_folder.h"
 #include "base/str.h"
 #include "base/thread.h"
 
@@ -186,9 +187,6 @@ void trigger_state_done(struct trigger_state *state)
 /* How often the condition is checked. */
 #define PERIOD_NS NS_PER_SECOND
 
-#define PREFIX "giltracer-"
-#define SUFFIX ".html"
-
 /* The folder, in the process that records. */
 #define FOLDER 3
 
@@ -221,94 +219,11 @@ struct autorecord {
 	bool ending;
 };
 
-/* ---- the folder */
-
-/* A report, oldest first by name. */
-struct report {
-	char *path;
-	uint64_t bytes;
-};
-
-static int compare(const void *a, const void *b)
-{
-	const struct report *x = a, *y = b;
-
-	return strcmp(x->path, y->path);
-}
-
-static bool is_report(const char *name)
-{
-	return str_has_prefix(name, PREFIX) && str_has_suffix(name, SUFFIX);
-}
-
-/* Delete the oldest reports, but never the newest, until the size of all is at most limit_mib.
- * Other files are left alone. */
-static void trim(const struct autorecord *a)
-{
-	int copy = openat(a->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	CLEANUP(closedir) DIR *dir = copy < 0 ? NULL : fdopendir(copy);
-	VEC(struct report) reports = { 0 };
-	uint64_t limit = (uint64_t)a->options.limit_mib << 20, sum = 0;
-	struct dirent *entry;
-	struct stat st;
-
-	while (dir && (entry = readdir(dir))) {
-		if (!is_report(entry->d_name) ||
-		    fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-		    !S_ISREG(st.st_mode))
-			continue;
-		*vec_push(&reports) = (struct report){ xstrdup(entry->d_name),
-			                               (uint64_t)st.st_size };
-		sum += (uint64_t)st.st_size;
-	}
-	vec_sort(&reports, compare);
-	for (size_t i = 0; i < reports.n; i++) {
-		if (sum > limit && i + 1 < reports.n &&
-		    unlinkat(dirfd(dir), reports.v[i].path, 0) == 0)
-			sum -= reports.v[i].bytes;
-		free(reports.v[i].path);
-	}
-	vec_done(&reports);
-}
-
-/* Reports go to this folder, also if its name is given to another one later. */
-static int open_folder(int *ret, const char *path, struct error *err)
-{
-	CLEANUP(close) int fd = -1;
-	struct stat st;
-
-	if (mkdir(path, 0700) < 0 && errno != EEXIST)
-		return error_errno(err, "%s", path);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0 || fstat(fd, &st) < 0)
-		return error_errno(err, "%s", path);
-	if (st.st_uid != geteuid())
-		return error_set(
-			err, EPERM,
-			"%s: belongs to another user; choose another folder with --reports", path);
-	if (faccessat(fd, ".", W_OK | X_OK, 0) < 0)
-		return error_errno(err, "%s", path);
-	*ret = take_fd(&fd);
-	return 0;
-}
-
-/* giltracer-TIME-PID.html */
-static char *new_name(pid_t pid)
-{
-	char when[32];
-	time_t now = time(NULL);
-	struct tm tm;
-
-	gmtime_r(&now, &tm);
-	strftime(when, sizeof(when), "%Y%m%dT%H%M%SZ", &tm);
-	return xasprintf(PREFIX "%s-%d" SUFFIX, when, (int)pid);
-}
-
 /* ---- a recording */
 
 static int record(struct autorecord *a, pid_t pid, struct error *err)
 {
-	CLEANUP(free) char *name = new_name(pid);
+	CLEANUP(free) char *name = report_folder_name(pid);
 	CLEANUP(free) char *path = xasprintf("/proc/self/fd/%d/%s", FOLDER, name);
 	CLEANUP(free) char *number = xasprintf("%d", (int)pid);
 	CLEANUP(free) char *seconds = xasprintf("%u", a->options.duration_s);
@@ -348,7 +263,7 @@ static void recorded(struct autorecord *a)
 	a->say(!written, text);
 	child_done(&a->child);
 	a->child = (struct child)CHILD_NONE;
-	trim(a);
+	report_folder_trim(a->folder, a->options.limit_mib);
 }
 
 static void fire(struct autorecord *a, pid_t pid)
@@ -457,7 +372,7 @@ int autorecord_start(struct autorecord **ret, const struct autorecord_options *o
 	struct trigger trigger;
 
 	if (trigger_parse(&trigger, options->condition, err) < 0 ||
-	    open_folder(&folder, options->folder, err) < 0)
+	    report_folder_open(&folder, options->folder, err) < 0)
 		return -1;
 	a = xcalloc(1, sizeof(*a));
 	*a = (struct autorecord){ .options = *options,

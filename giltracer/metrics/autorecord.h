@@ -82,13 +82,13 @@ struct autorecord_options {
 		.folder = AUTORECORD_FOLDER, .limit_mib = AUTORECORD_MIB \
 	}
 
-#define AUTORECORD_OPTS(o)                                                                    \
-	OPT_STR(0, "record-when", "CONDITION", &(o)->condition,                               \
-	        "with metrics: write a report, at most once an hour, when this is true, for " \
-	        "example 'gil_wait>50% for 10s'"),                                            \
-		OPT_STR(0, "reports", "DIR", &(o)->folder,                                    \
-	                "the folder for these reports (giltracer-reports)"),                  \
-		OPT_UINT(0, "reports-limit", "MIB", &(o)->limit_mib, 1, 1 << 20,              \
+#define AUTORECORD_OPTS(o)                                                       \
+	OPT_STR(0, "record-when", "CONDITION", &(o)->condition,                  \
+	        "write a report when this is true: with metrics, for example "   \
+	        "'gil_wait>50% for 10s'; with --flight, 'gil_wait>200ms'"),      \
+		OPT_STR(0, "reports", "DIR", &(o)->folder,                       \
+	                "the folder for these reports (giltracer-reports)"),     \
+		OPT_UINT(0, "reports-limit", "MIB", &(o)->limit_mib, 1, 1 << 20, \
 	                 "delete the oldest of these reports when they exceed MIB (1024)")
 
 struct autorecord;

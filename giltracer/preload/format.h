@@ -288,6 +288,14 @@ enum preload_use {
 	PRELOAD_USE_HELD, /* of GILs, only PRELOAD_HELD is recorded */
 };
 
+/* What a flight recorder looks for: a time that exceeds preload_control.longest. */
+enum preload_moment {
+	PRELOAD_MOMENT_WAIT, /* of a thread for a GIL */
+	PRELOAD_MOMENT_HOLD, /* of a GIL */
+	PRELOAD_MOMENT_KEPT, /* of a GIL, since another thread asked for it */
+	PRELOAD_MOMENTS,
+};
+
 /* A process compares its CPU time with the cost of the uprobes after each so many turns. */
 #define PRELOAD_SLOW_TURNS   1024
 #define PRELOAD_SLOW_PERCENT 10
@@ -297,6 +305,10 @@ enum preload_use {
  * @limit, @used: maximum and present size of all records in bytes
  * @kept_stamps: of a flight recorder: records older than that, in ticks of the clock, are dropped, and
  * at the limit the oldest ones; 0: all records are kept, and recording ends at the limit
+ * @longest: of each enum preload_moment: the longest time that passes unnoticed, in ticks; 0: any
+ * @moment: 1 + enum preload_moment of the longer time that was noticed, of thread moment_tid of process
+ * moment_pid, and how long it was until then, in ticks; 0: none. The launcher then sets it to 0
+ * @moment_ended: that time is over
  * @copying: 1: somebody copies the records, and it keeps twice as many; else 0
  * @full_stamp, @full_ns: when the limit was reached; 0: it was not
  * @stopped: the launcher has stopped the recording
@@ -323,6 +335,9 @@ struct preload_control {
 	uint64_t limit;
 	uint64_t used;
 	uint64_t kept_stamps;
+	uint64_t longest[PRELOAD_MOMENTS];
+	uint32_t moment, moment_ended, moment_pid, moment_tid;
+	uint64_t moment_ticks;
 	uint64_t copying;
 	uint64_t full_stamp, full_ns;
 	uint32_t frames; /* recorded with each release, at most PRELOAD_FRAMES_MAX */

@@ -92,6 +92,7 @@ struct walked {
  * @asked_stamp: when the holder was asked to release it, 0: never; @asked: the holder since then;
  * @asked_frame: its stack then, FRAMES_TORN: uncertain; @asked_look: as last read, see
  * frames_of_holder()
+ * @taken_stamp: when the holder got it; @noticed: that its hold is long
  * @turns: how often it was taken while uprobes recorded it
  */
 struct gil {
@@ -101,7 +102,8 @@ struct gil {
 	struct self *holder;
 	const struct self *last;
 	uint64_t switches;
-	uint64_t asked_stamp;
+	uint64_t asked_stamp, taken_stamp;
+	bool noticed;
 	struct totals_waited *waited;
 	uint32_t compared, group, asked_frame, asked_look;
 	uint32_t turns;
@@ -121,6 +123,7 @@ struct init_call {
  * @at, @end: the address of its next record, and the end of the mapped part
  * @stream: its stream; NULL: none yet
  * @taking: the GIL that it requests; @waits: it has written a PRELOAD_REQUEST
+ * @requested_stamp: of that; @noticed: that the wait is long
  * @asks: it has waited for an interval; by its next wait, it has asked the holder to release
  * @gave: it has released a GIL that others request, and is still in drop_gil
  * @tid: set when it has, or should have, a stream; before 0; @gil, @frame: of its last records
@@ -140,7 +143,8 @@ struct self {
 	uint64_t *at, *end;
 	struct stream *stream;
 	struct gil *taking;
-	bool waits, asks, gave, busy;
+	bool waits, asks, gave, busy, noticed;
+	uint64_t requested_stamp;
 	pid_t tid, creator;
 	uint32_t gil, frame;
 	unsigned conds, rounds, count_rounds, slot_number;
@@ -373,6 +377,7 @@ void handover_begin(uint64_t turn_ns);
  * @on: a GIL was created, and there is a folder to write to
  * @stamp: the time of that
  * @path: of its files, up to the suffix
+ * @watches: there are moments to look for
  * @pairs: number of readings of both clocks
  * @recording: a number that changes with each recording of a program that was already running
  * @joined: the program was already running, and is being recorded
@@ -381,7 +386,7 @@ void handover_begin(uint64_t turn_ns);
  */
 struct process {
 	_Atomic bool on;
-	bool joined, has_key, sealed;
+	bool joined, has_key, sealed, watches;
 	uint32_t recording;
 	pid_t pid;
 	uint64_t stamp;
@@ -525,6 +530,15 @@ static inline bool join_is_locked(const struct gil *g)
 	return __atomic_load_n((const int *)((const char *)g->cond - GIL_LOCKED),
 	                       __ATOMIC_RELAXED) != 0;
 }
+
+/* ---- moments.c: long waits and holds, of which a flight recorder is to report. Called with the mutex of
+ * the GIL locked, if process.watches */
+
+/* The thread has waited until stamp, or still waits then. */
+void moments_waited(struct self *me, uint64_t stamp, bool ended);
+
+/* The same for the holder, the thread tid. */
+void moments_held(struct gil *g, pid_t tid, uint64_t stamp, bool ended);
 
 /* ---- holder.c: called with the mutex of the GIL locked; tid is its holder, 0: unknown */
 

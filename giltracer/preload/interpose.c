@@ -142,6 +142,8 @@ static inline void record(struct self *me, enum preload_type type, uint64_t stam
 static void begin_wait(struct self *me, struct gil *g, uint64_t stamp)
 {
 	me->waits = true;
+	me->requested_stamp = stamp;
+	me->noticed = false;
 	atomic_fetch_add_explicit(&g->waiters, 1, memory_order_relaxed);
 	count_request(me, g, stamp);
 	record(me, PRELOAD_REQUEST, stamp, g);
@@ -204,6 +206,10 @@ static inline void acquired(struct self *me, struct gil *g)
 		record(me, PRELOAD_LEFT, stamp, g);
 		return;
 	}
+	if (UNLIKELY(process.watches) && me->waits)
+		moments_waited(me, stamp, true);
+	g->taken_stamp = stamp;
+	g->noticed = false;
 	g->group = me->group;
 	g->holder = me;
 	g->asked_stamp = g->asked_frame = g->asked_look = 0;
@@ -278,6 +284,10 @@ static void before_request(struct self *me, struct gil *g)
 	look_at_frames(g);
 	if (!process_of_gil())
 		return;
+	if (UNLIKELY(process.watches)) {
+		moments_waited(me, clock_stamp(), false);
+		moments_held(g, g->holder->tid, clock_stamp(), false);
+	}
 	if (g->asked_stamp)
 		holder_asked_again(&g->asked, g->holder->tid, g->mutex);
 	else
@@ -364,6 +374,8 @@ static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 	if (compared)
 		waited_released(g, stamp);
 	count_released(&c, stamp, g->asked_stamp);
+	if (UNLIKELY(process.watches))
+		moments_held(g, me->tid, stamp, true);
 	g->holder = NULL;
 	if (!process.on)
 		return;

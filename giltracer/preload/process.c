@@ -353,6 +353,9 @@ static void map_control(void)
 	if (map == MAP_FAILED)
 		return;
 	process.control = map;
+	process.watches = false;
+	for (unsigned i = 0; i < PRELOAD_MOMENTS; i++)
+		process.watches |= process.control->longest[i] != 0;
 	process.use = &process.control->use;
 }
 

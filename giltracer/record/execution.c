@@ -36,6 +36,7 @@
 #include "preload/format.h"
 #include "record/engine.h"
 #include "record/group_signals.h"
+#include "record/flight.h"
 #include "record/library.h"
 #include "record/notes.h"
 #include "record/perf.h"
@@ -1232,11 +1233,15 @@ static void watch(struct execution *e)
 		look_at_cost(e);
 		look_at_uprobes(e);
 		look_at_limit(e);
+		if (e->plan->flight)
+			flight_watch_look(e->plan->watch, e->plan->preloading->control);
 		if (e->look_ns && clock_now_ns() >= e->look_ns)
 			look(e);
 	}
 	while (read_message(e))
 		continue;
+	if (e->plan->flight)
+		flight_watch_finish(e->plan->watch, e->plan->preloading->control);
 }
 
 static void begin_accounts(struct execution *e, struct cgroup *cgroup)

@@ -126,7 +126,7 @@ static inline void cleanup_sampling_done(struct sampling *sampling)
  * @in, @out, @err: the program's streams; -1 for ours
  * @perf: perf_count recordings
  * @may_change: another engine may be used if this one cannot record the program
- * @flight: only the last part is kept
+ * @flight: only the last part is kept; @watch: reports of it while the program runs
  * @no_children: of a process that already runs, record only itself
  * @sampling: stacks to sample meanwhile; NULL for none
  * @limit: when the recordings end at the latest; the program goes on
@@ -154,6 +154,7 @@ struct execution_plan {
 	size_t perf_count;
 	struct sampling *sampling;
 	bool no_children, may_change, flight;
+	struct flight_watch *watch;
 	struct limit limit;
 	void (*on_limit)(const char *why);
 	const struct engine *engine, *then;

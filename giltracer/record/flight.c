@@ -15,6 +15,8 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/log.h"
+#include "base/report_folder.h"
 #include "base/str.h"
 #include "live/family.h"
 #include "preload/format.h"
@@ -75,6 +77,173 @@ int flight_options(struct record_options *options, struct error *err)
 	if (options->max_mib == RECORD_MAX_MIB)
 		options->max_mib = FLIGHT_MAX_MIB;
 	return 0;
+}
+
+/* ---- reports when a condition is true */
+
+static const struct {
+	const char *name, *what;
+} moments[PRELOAD_MOMENTS] = {
+	[PRELOAD_MOMENT_WAIT] = { "gil_wait", "waited for the GIL" },
+	[PRELOAD_MOMENT_HOLD] = { "gil_hold", "held the GIL" },
+	[PRELOAD_MOMENT_KEPT] = { "gil_kept", "kept the GIL after a request" },
+};
+
+static int parse_when(uint64_t *longest_ns, const char *text, struct error *err)
+{
+	for (unsigned i = 0; i < PRELOAD_MOMENTS; i++) {
+		const char *at = text + strlen(moments[i].name);
+
+		if (!str_has_prefix(text, moments[i].name))
+			continue;
+		at += strspn(at, " ");
+		if (*at++ != '>')
+			break;
+		return flight_parse(&longest_ns[i], at + strspn(at, " "), err);
+	}
+	return error_set(
+		err, EINVAL,
+		"'%.60s': expected gil_wait, gil_hold or gil_kept, and a time; for example "
+		"gil_wait>200ms",
+		text);
+}
+
+int flight_watch_open(struct flight_watch *ret, const struct record_options *options,
+                      struct error *err)
+{
+	if (!options->flight_when)
+		return 0;
+	if (parse_when(ret->longest_ns, options->flight_when, err) < 0)
+		return error_prefix(err, "option --record-when");
+	if (report_folder_open(&ret->folder, options->reports, err) < 0)
+		return -1;
+	ret->child = (struct child)CHILD_NONE;
+	ret->text = options->flight_when;
+	ret->ns_per_tick = 1e9 / (double)ticks_of(NS_PER_SECOND);
+	ret->path = options->reports;
+	ret->limit_mib = options->reports_mib;
+	return 0;
+}
+
+/* In the process that writes the report. */
+#define FOLDER_FD 3
+
+static int start_report(struct flight_watch *watch, struct error *err)
+{
+	CLEANUP(free) char *name = report_folder_name(getpid());
+	CLEANUP(free) char *path = xasprintf("/proc/self/fd/%d/%s", FOLDER_FD, name);
+	CLEANUP(free) char *number = xasprintf("%d", (int)getpid());
+	CLEANUP(close) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const char *const argv[] = {
+		"giltracer", "snapshot", "-q", "-p", number, "-o", path, NULL
+	};
+	const struct child_fd fds[] = { { null, 0 }, { null, 1 }, { watch->folder, FOLDER_FD } };
+	sigset_t none;
+	const struct child_spec spec = {
+		.file = "/proc/self/exe",
+		.argv = (char *const *)(uintptr_t)argv,
+		.fds = fds,
+		.fd_count = 3,
+		.own_group = true,
+		.mask = &none,
+	};
+
+	sigemptyset(&none);
+	if (null < 0)
+		return error_errno(err, "/dev/null");
+	if (child_spawn(&watch->child, &spec, err) < 0)
+		return -1;
+	watch->name = take(name);
+	return 0;
+}
+
+static void end_report(struct flight_watch *watch)
+{
+	if (faccessat(watch->folder, watch->name, R_OK, 0) == 0)
+		log_info("%s: %s: report: %s/%s", watch->text, watch->what, watch->path,
+		         watch->name);
+	else
+		log_warn("%s: %s: no report was made", watch->text, watch->what);
+	child_done(&watch->child);
+	watch->child = (struct child)CHILD_NONE;
+	free(take(watch->name));
+	report_folder_trim(watch->folder, watch->limit_mib);
+}
+
+/* How long the library's noticed time was, as it says now. */
+static char *describe(const struct preload_control *control, double ns_per_tick)
+{
+	unsigned moment = __atomic_load_n(&control->moment, __ATOMIC_ACQUIRE) - 1;
+
+	return xasprintf("thread %u of process %u %s for %.1f ms", control->moment_tid,
+	                 control->moment_pid, moments[moment % PRELOAD_MOMENTS].what,
+	                 (double)control->moment_ticks * ns_per_tick / 1e6);
+}
+
+/* What still goes on gets this time to end, so that the report has all of it. */
+#define ENDS_WITHIN_NS NS_PER_SECOND
+
+static void report_moment(struct flight_watch *watch, struct preload_control *control, uint64_t now)
+{
+	struct error err;
+
+	watch->noticed_ns = 0;
+	if (watch->fired_ns && now - watch->fired_ns < FLIGHT_PAUSE_NS)
+		return;
+	watch->fired_ns = now;
+	free(watch->what);
+	watch->what = describe(control, watch->ns_per_tick);
+	if (start_report(watch, &err) < 0)
+		log_warn("%s: %s: no report was made: %s", watch->text, watch->what, err.text);
+}
+
+static bool is_noticed(const struct preload_control *control)
+{
+	uint32_t moment = __atomic_load_n(&control->moment, __ATOMIC_ACQUIRE);
+
+	return moment && moment <= PRELOAD_MOMENTS;
+}
+
+void flight_watch_look(struct flight_watch *watch, struct preload_control *control)
+{
+	uint64_t now = clock_now_ns();
+
+	if (!watch->text)
+		return;
+	if (watch->name && child_ended(&watch->child))
+		end_report(watch);
+	if (watch->name || !is_noticed(control))
+		return;
+	if (!watch->noticed_ns)
+		watch->noticed_ns = now;
+	if (!__atomic_load_n(&control->moment_ended, __ATOMIC_ACQUIRE) &&
+	    now - watch->noticed_ns < ENDS_WITHIN_NS)
+		return;
+	report_moment(watch, control, now);
+	__atomic_store_n(&control->moment, 0, __ATOMIC_RELEASE);
+}
+
+void flight_watch_finish(struct flight_watch *watch, struct preload_control *control)
+{
+	if (!watch->text)
+		return;
+	if (!watch->name && is_noticed(control))
+		report_moment(watch, control, clock_now_ns());
+	if (!watch->name)
+		return;
+	child_wait(&watch->child);
+	end_report(watch);
+}
+
+void flight_watch_done(struct flight_watch *watch)
+{
+	if (!watch->text)
+		return;
+	child_done(&watch->child);
+	close(watch->folder);
+	free(watch->name);
+	free(watch->what);
+	*watch = (struct flight_watch){ 0 };
 }
 
 /* ---- where it is */

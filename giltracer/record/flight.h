@@ -6,7 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/child.h"
 #include "base/error.h"
+#include "preload/format.h"
 #include "record/record.h"
 
 /* As many clock readings as the library keeps. */
@@ -21,6 +23,45 @@ int flight_parse(uint64_t *ret_ns, const char *text, struct error *err);
 /* Fill in what --flight, if it is given, implies for the other options; an error if one of them has no
  * meaning with it. */
 int flight_options(struct record_options *options, struct error *err);
+
+/* ---- reports when a condition is true */
+
+/* The least time between two reports: ten an hour. */
+#define FLIGHT_PAUSE_NS (360 * UINT64_C(1000000000))
+
+/**
+ * All zero: there is none.
+ * @text: the condition, borrowed; @longest_ns: what it says of each moment, 0: nothing
+ * @folder: of the reports, for which there are @limit_mib; @path: borrowed
+ * @noticed_ns: when a moment was noticed that is not reported yet; 0: none; @what: which
+ * @fired_ns: time of the last report; 0: none
+ * @child: writes the report @name; NULL: none
+ */
+struct flight_watch {
+	const char *text, *path;
+	uint64_t longest_ns[PRELOAD_MOMENTS];
+	double ns_per_tick;
+	unsigned limit_mib;
+	int folder;
+	uint64_t noticed_ns, fired_ns;
+	struct child child;
+	char *name, *what;
+};
+
+/* Open the folder. Error EINVAL: the condition is invalid. End with flight_watch_done. */
+int flight_watch_open(struct flight_watch *ret, const struct record_options *options,
+                      struct error *err);
+
+/* Call now and then: starts a report if the library has noticed what the condition says, and says what
+ * became of it. */
+void flight_watch_look(struct flight_watch *watch, struct preload_control *control);
+
+/* The program has ended: reports what was noticed, and waits. */
+void flight_watch_finish(struct flight_watch *watch, struct preload_control *control);
+
+void flight_watch_done(struct flight_watch *watch);
+
+/* ---- copies */
 
 /* Copy what the flight recorder of process pid, or of the program that pid runs, has now into the existing,
  * empty folder dir, as a session that ends now. The recorder goes on. */

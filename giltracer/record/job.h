@@ -11,6 +11,7 @@
 #include "session/session.h"
 #include "system/uprobes.h"
 #include "record/engine.h"
+#include "record/flight.h"
 #include "record/library.h"
 #include "record/record.h"
 
@@ -72,6 +73,7 @@ struct job {
 	const struct engine *const *engines, *only[2];
 	const struct engine *then;
 	struct session *session;
+	struct flight_watch watch;
 };
 
 /* Whether to record the GIL, or its counterpart in a free-threaded build. */

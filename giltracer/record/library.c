@@ -156,6 +156,8 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 	struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
 	void *map;
 
+	for (unsigned i = 0; plan->longest_ns && i < PRELOAD_MOMENTS; i++)
+		control.longest[i] = ticks_of(plan->longest_ns[i]);
 	if (plan->modules && strlen(plan->modules) >= sizeof(control.modules))
 		return error_set(err, EINVAL, "--trace-only: more than %d characters",
 		                 PRELOAD_MODULES_MAX - 1);

@@ -55,7 +55,7 @@ int preloading_check_gil(struct preloading *ret, const struct python *python, st
 /**
  * @dir: of the session, absolute; @name: of the folder in it
  * @max_mib: how much may be recorded; 0: as much as there is room for
- * @kept_ns: only what is newer is kept; 0: all
+ * @kept_ns: only what is newer is kept; 0: all; @longest_ns: see preload_control.longest; NULL: none
  * @frames: how many are recorded of each release
  * @entries: how many of the last Python calls of each process are kept
  * @shortest_us: shorter calls are not shown; @modules: only their functions are shown; NULL: all
@@ -67,6 +67,7 @@ struct preloading_plan {
 	const char *dir, *name;
 	unsigned max_mib, frames, entries, shortest_us;
 	uint64_t kept_ns;
+	const uint64_t *longest_ns;
 	const char *modules;
 	bool c_calls;
 	enum preload_use use;

@@ -78,6 +78,7 @@ static void job_done(struct job *job)
 	preloading_done(&job->events.library);
 	probe_set_free(job->events.probes);
 	session_free(job->session);
+	flight_watch_done(&job->watch);
 }
 
 void job_free(struct job *job)
@@ -97,7 +98,8 @@ int record_session(const struct record_options *options, char *const *argv, cons
 	int failed;
 
 	*ret = (struct record_outcome){ 0 };
-	if (flight_options(&with_flight, err) < 0)
+	if (flight_options(&with_flight, err) < 0 ||
+	    flight_watch_open(&job.watch, &with_flight, err) < 0)
 		return -1;
 	failed = job_prepare(&job, argv, err);
 	if (failed == 0)

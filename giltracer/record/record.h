@@ -49,13 +49,16 @@ struct record_options {
 	unsigned probes;       /* enum probes_kind */
 	unsigned python_trace; /* enum python_trace */
 	unsigned python_trace_entries;
-	unsigned trace_min_us;  /* omit shorter calls */
-	bool trace_c_calls;     /* calls of C functions, too */
-	const char *trace_only; /* modules, separated by commas; NULL: all */
-	unsigned frames;        /* Python frames to record with each request */
-	unsigned duration_s;    /* 0: until the program ends */
-	const char *flight;     /* keep the last events only, for this time; NULL: all */
-	uint64_t flight_ns;     /* the same, set by record_session */
+	unsigned trace_min_us;   /* omit shorter calls */
+	bool trace_c_calls;      /* calls of C functions, too */
+	const char *trace_only;  /* modules, separated by commas; NULL: all */
+	unsigned frames;         /* Python frames to record with each request */
+	unsigned duration_s;     /* 0: until the program ends */
+	const char *flight;      /* keep the last events only, for this time; NULL: all */
+	uint64_t flight_ns;      /* the same, set by record_session */
+	const char *flight_when; /* with flight: write a report when this is true; NULL: never */
+	const char *reports;     /* the folder of these reports, of at most reports_mib */
+	unsigned reports_mib;
 	unsigned max_mib;
 	unsigned sample_hz; /* 0: no samples, unless nothing else can be recorded */
 	bool gil_only;
