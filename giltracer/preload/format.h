@@ -103,7 +103,10 @@ enum preload_type {
 	                     * none: unknown */
 
 	PRELOAD_OF_HOLDER, /* tid of the thread that took the lock of the next PRELOAD_LOCK last, and has
-	                    * not released it; none: unknown */
+	                    * not released it, or that holds the GIL of the next PRELOAD_HOLDER_ASKED;
+	                    * none: unknown */
+	PRELOAD_HOLDER_ASKED, /* what PRELOAD_HELD says, by a thread that waits for long: the holder may
+	                       * never release the GIL */
 };
 
 /* The events of a lock of the program. A wait is recorded in a thread that has had a GIL. */

@@ -165,7 +165,7 @@ void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 	memset(g->walks, 0, sizeof(g->walks));
 	g->asked_stamp = g->asked_frame = g->asked_look = 0;
 	g->taken_stamp = clock_stamp();
-	g->noticed = false;
+	g->noticed = g->told = false;
 	g->holder = me;
 	g->last = me;
 	stream_put_gil(me, PRELOAD_ACQUIRE, clock_stamp(), g);

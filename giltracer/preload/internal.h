@@ -92,7 +92,8 @@ struct walked {
  * @asked_stamp: when the holder was asked to release it, 0: never; @asked: the holder since then;
  * @asked_frame: its stack then, FRAMES_TORN: uncertain; @asked_look: as last read, see
  * frames_of_holder()
- * @taken_stamp: when the holder got it; @noticed: that its hold is long
+ * @taken_stamp: when the holder got it; @noticed: that its hold is long; @told: a waiting thread has
+ * recorded what the holder does
  * @turns: how often it was taken while uprobes recorded it
  */
 struct gil {
@@ -103,7 +104,7 @@ struct gil {
 	const struct self *last;
 	uint64_t switches;
 	uint64_t asked_stamp, taken_stamp;
-	bool noticed;
+	bool noticed, told;
 	struct totals_waited *waited;
 	uint32_t compared, group, asked_frame, asked_look;
 	uint32_t turns;

@@ -209,7 +209,7 @@ static inline void acquired(struct self *me, struct gil *g)
 	if (UNLIKELY(process.watches) && me->waits)
 		moments_waited(me, stamp, true);
 	g->taken_stamp = stamp;
-	g->noticed = false;
+	g->noticed = g->told = false;
 	g->group = me->group;
 	g->holder = me;
 	g->asked_stamp = g->asked_frame = g->asked_look = 0;
@@ -274,6 +274,24 @@ static void look_at_frames(struct gil *g)
 	g->asked_look = frame;
 }
 
+/* In ticks: about a second. */
+#define HOLDS_LONG 2000000000
+
+/* A flight recorder may have to report a hold that does not end, so that the holder records nothing. */
+static void tell_holder(struct self *me, struct gil *g)
+{
+	bool is_long = g->noticed || me->noticed ||
+	               (g->asked_stamp && clock_stamp() - g->asked_stamp > HOLDS_LONG);
+
+	if (!is_long || g->told || !process_kept() || !g->asked_stamp || !g->asked_frame ||
+	    g->asked_frame == FRAMES_TORN)
+		return;
+	g->told = true;
+	stream_put(me, PRELOAD_OF_HOLDER, (uint64_t)g->holder->tid);
+	stream_put_frame(me, g->asked_frame);
+	stream_put_gil(me, PRELOAD_HOLDER_ASKED, g->asked_stamp, g);
+}
+
 /* The interval has ended: take_gil is about to ask the holder, which therefore cannot be waiting
  * for this mutex, to release the GIL, yet. */
 static void before_request(struct self *me, struct gil *g)
@@ -288,6 +306,7 @@ static void before_request(struct self *me, struct gil *g)
 		moments_waited(me, clock_stamp(), false);
 		moments_held(g, g->holder->tid, clock_stamp(), false);
 	}
+	tell_holder(me, g);
 	if (g->asked_stamp)
 		holder_asked_again(&g->asked, g->holder->tid, g->mutex);
 	else

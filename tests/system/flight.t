@@ -120,7 +120,8 @@ until [ -e busy/sources.json ] || ! kill -0 $giltracer 2>/dev/null; do
 	run "$GILTRACER" snapshot -q -p "$giltracer" --json shot.json -o shot.html
 	[ "$status" = 0 ] || continue
 	shots=$((shots + 1))
-	what=$(json shot.json '(sum(t["unknown_ns"] for t in d["threads"]), [c["code"] for c in d["caveats"] if c["code"] != "open-holds"])')
+	what=$(json shot.json '(sum(t["unknown_ns"] for t in d["threads"]),
+		[c["code"] for c in d["caveats"] if c["code"] != "open-holds"])')
 	# The first ones may begin with the program, before the recorder has dropped anything.
 	case $what in "(0, ['flight'])" | *'[])') ;; *) bad="$bad $what" ;; esac
 done

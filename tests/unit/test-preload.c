@@ -524,6 +524,27 @@ static void test_clock(void)
 	preload_log_done(&log);
 }
 
+/* A thread that waits for long says what the holder does, which may never do so itself. */
+static void test_holder(void)
+{
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	thread("7.100.0.gil", 200, 7);
+	record("7.100.0.gil", 202, PRELOAD_ACQUIRE);
+	begin_stream("7.100.1.gil", 7, 100);
+	thread("7.100.1.gil", 210, 8);
+	record("7.100.1.gil", 220, PRELOAD_REQUEST);
+	record("7.100.1.gil", 290, PRELOAD_ASKED);
+	record("7.100.1.gil", 300, PRELOAD_HOLDER_ASKED); /* without the holder */
+	record("7.100.1.gil", 7, PRELOAD_OF_HOLDER);
+	record("7.100.1.gil", 0, PRELOAD_OF_FRAME);
+	record("7.100.1.gil", 290, PRELOAD_HOLDER_ASKED);
+	is_str(events(),
+	       "7 comm@1100 7 request@1101 7 acquire@1101 8 fork@1105 8 request@1110 7 asked@1145 ",
+	       "a release request is an event of the holder, whoever records it");
+}
+
 /* A flight recorder has dropped the first part of a file. */
 static void test_dropped(void)
 {
@@ -590,6 +611,7 @@ int main(void)
 	test_creators();
 	test_links();
 	test_dropped();
+	test_holder();
 	test_numbers();
 	test_unwritten();
 	test_killed();

@@ -292,6 +292,14 @@ static unsigned decode(struct preload_stream *s, struct event *ret)
 		of_gil(s, ret, EV_ASKED);
 		ret->gil.frame = stack_of_list(s);
 		return 1;
+	case PRELOAD_HOLDER_ASKED:
+		if (!s->holder)
+			return 0;
+		of_gil(s, ret, EV_ASKED);
+		ret->tid = s->holder;
+		s->holder = 0;
+		ret->gil.frame = stack_of_list(s);
+		return 1;
 	case PRELOAD_THREAD:
 		s->list = s->asked_stamp = s->delay_ns = 0;
 		s->stops = false;
