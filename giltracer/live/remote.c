@@ -308,7 +308,7 @@ static enum way way_of(const struct remote_call *call, const struct user_regs_st
 	/* 3.6 raises SystemError if a wait for a lock ends with EINTR. */
 	if (number == SYS_futex)
 		return ((r->rsi & FUTEX_COMMAND) == 0 || (r->rsi & FUTEX_COMMAND) == 9) &&
-		                       call->target->def->minor >= 7
+		                       call->target->def->layout.resumes_locks
 		               ? WAY_WAKE
 		               : WAY_PENDING;
 	for (size_t i = 0; i < sizeof(sleeps) / sizeof(*sleeps); i++)
@@ -320,7 +320,7 @@ static enum way way_of(const struct remote_call *call, const struct user_regs_st
 /* PyGILState_Ensure() knows the main interpreter only. */
 static bool has_one_interpreter(const struct remote_call *call)
 {
-	const uint32_t *at = call->target->def->memory;
+	const uint32_t *at = call->target->def->layout.memory;
 	pid_t pid = call->target->pid;
 	uint64_t first, next;
 
@@ -930,11 +930,11 @@ static bool find_functions(struct remote_call *call)
 static bool find_gil(struct remote_call *call)
 {
 	const struct probedef *def = call->target->def;
-	const uint32_t *at = def->memory;
+	const uint32_t *at = def->layout.memory;
 	pid_t pid = call->target->pid;
 	uint64_t interpreter = call->target->root, next = interpreter + at[MEMORY_INTERPRETERS];
 
-	if (at[MEMORY_GIL] == PROBEDEF_NO_OFFSET)
+	if (at[MEMORY_GIL] == PYTHON_NO_OFFSET)
 		return false;
 	if (def->shared) {
 		call->gil = call->target->root + at[MEMORY_GIL];
@@ -993,7 +993,7 @@ int remote_call_find(struct remote_call *ret, const struct target *target, struc
 	struct remote_call call = { .target = target };
 	const char *version = target->process.python->version;
 
-	if (target->def->free_threaded)
+	if (target->def->layout.free_threaded)
 		return error_set(err, ENOTSUP,
 		                 "process %d: Python %s has no GIL that the library could record",
 		                 (int)target->pid, version);
@@ -1072,7 +1072,7 @@ struct offsets {
 /* The PyThreadState of the process's main thread in an interpreter; 0: none. */
 static uint64_t find_in(const struct target *target, uint64_t interpreter)
 {
-	const uint32_t *at = target->def->memory;
+	const uint32_t *at = target->def->layout.memory;
 	uint64_t thread = interpreter;
 	uint32_t id, next = at[MEMORY_THREADS];
 
@@ -1089,7 +1089,7 @@ static uint64_t find_in(const struct target *target, uint64_t interpreter)
 /* Finds the main thread in the main interpreter, which is the last one in the list. */
 static bool find_main(const struct target *target, uint64_t *thread, uint64_t *interpreter)
 {
-	const uint32_t *at = target->def->memory;
+	const uint32_t *at = target->def->layout.memory;
 	uint64_t next = target->root + at[MEMORY_INTERPRETERS];
 
 	*interpreter = 0;
@@ -1108,7 +1108,7 @@ int remote_exec_find(struct remote_exec *ret, const struct target *target, struc
 	uint32_t enabled;
 	struct offsets at;
 
-	if (def->memory[MEMORY_DEBUGGER] == PROBEDEF_NO_OFFSET || def->free_threaded)
+	if (def->layout.memory[MEMORY_DEBUGGER] == PYTHON_NO_OFFSET || def->layout.free_threaded)
 		return error_set(
 			err, ENOTSUP,
 			"process %d: Python %s cannot load the library while it runs: 3.14 "
@@ -1117,10 +1117,10 @@ int remote_exec_find(struct remote_exec *ret, const struct target *target, struc
 	if (remote_check_owner(target, err) < 0)
 		return -1;
 	if (!find_main(target, &thread, &interpreter) ||
-	    !memory_read(target->pid, target->root + def->memory[MEMORY_DEBUGGER], &at,
+	    !memory_read(target->pid, target->root + def->layout.memory[MEMORY_DEBUGGER], &at,
 	                 sizeof(at)) ||
 	    !memory_u32(target->pid, interpreter + at.enabled, &enabled) ||
-	    !memory_u64(target->pid, interpreter + def->memory[MEMORY_GIL], &ret->gil))
+	    !memory_u64(target->pid, interpreter + def->layout.memory[MEMORY_GIL], &ret->gil))
 		return error_set(err, ESRCH, "process %d: its main thread runs no Python",
 		                 (int)target->pid);
 	/* This memory will be written, so an unknown layout is refused. */

@@ -88,19 +88,19 @@ struct snapshots {
 	size_t changes; /* how often an own_tid has changed */
 };
 
-static uint32_t memory_at(const struct snapshots *s, enum probedef_memory_key key)
+static uint32_t memory_at(const struct snapshots *s, enum python_memory_key key)
 {
-	return s->target->def->memory[key];
+	return s->target->def->layout.memory[key];
 }
 
-static uint32_t frame_at(const struct snapshots *s, enum probedef_frame_key key)
+static uint32_t frame_at(const struct snapshots *s, enum python_frame_key key)
 {
-	return s->target->def->frame[key];
+	return s->target->def->layout.frame[key];
 }
 
 static bool snapshots_know_gil(const struct snapshots *s)
 {
-	return memory_at(s, MEMORY_GIL) != PROBEDEF_NO_OFFSET &&
+	return memory_at(s, MEMORY_GIL) != PYTHON_NO_OFFSET &&
 	       !s->target->process.python->free_threaded;
 }
 
@@ -273,7 +273,7 @@ static void add_gil(struct snapshots *s, struct known_interpreter *k)
 	k->gil_now = k->gil;
 	if (k->gil && !s->target->def->shared)
 		batch_add(&s->batch, k->address + memory_at(s, MEMORY_GIL), &k->gil_now, 8);
-	if (id_at != PROBEDEF_NO_OFFSET)
+	if (id_at != PYTHON_NO_OFFSET)
 		batch_add(&s->batch, k->address + id_at, &k->id, 8);
 }
 
@@ -439,7 +439,7 @@ static uint32_t native_id(const struct snapshots *s, const struct known_thread *
 	uint32_t tid = 0, number;
 	uint64_t pthread;
 
-	if (memory_at(s, MEMORY_NATIVE_ID) != PROBEDEF_NO_OFFSET)
+	if (memory_at(s, MEMORY_NATIVE_ID) != PYTHON_NO_OFFSET)
 		tid = (uint32_t)bytes_u64(thread->bytes, memory_at(s, MEMORY_NATIVE_ID));
 	if (tid && tasks_find(&s->tasks, tid))
 		return tid;
@@ -479,7 +479,7 @@ static void look_at_ident(struct snapshots *s, struct born *born, size_t i)
 {
 	struct known_thread *thread = s->threads.v[i];
 	uint64_t ident = bytes_u64(thread->bytes, memory_at(s, MEMORY_THREAD_ID));
-	bool cached = memory_at(s, MEMORY_NATIVE_ID) == PROBEDEF_NO_OFFSET && thread->own_tid;
+	bool cached = memory_at(s, MEMORY_NATIVE_ID) == PYTHON_NO_OFFSET && thread->own_tid;
 	uint32_t tid = thread->own_tid;
 
 	if (!thread->looked || thread->unborn || ident != thread->ident) {
@@ -564,9 +564,9 @@ static void find_runner(struct snapshots *s, struct known_thread *thread, unsign
 
 	thread->run_tid = thread->own_tid;
 	thread->run_ident = thread->ident;
-	if (of_main || s->target->def->minor >= 13 || thread->unborn)
+	if (of_main || s->target->def->layout.states_know_thread || thread->unborn)
 		return;
-	if (frame_at(s, FRAME_CURRENT2) != PROBEDEF_NO_OFFSET && thread->stack.frames.n)
+	if (frame_at(s, FRAME_CURRENT2) != PYTHON_NO_OFFSET && thread->stack.frames.n)
 		find_by_stack(s, thread, stacks);
 	else if (shares_ident(s, thread))
 		thread->run_tid = 0;
@@ -601,7 +601,7 @@ static size_t thread_bytes(const struct snapshots *s)
 		memory_at(s, MEMORY_NEXT_THREAD) + 8,
 		frame_at(s, FRAME_CURRENT) + 8,
 		memory_at(s, MEMORY_THREAD_ID) + 8,
-		memory_at(s, MEMORY_NATIVE_ID) == PROBEDEF_NO_OFFSET
+		memory_at(s, MEMORY_NATIVE_ID) == PYTHON_NO_OFFSET
 			? 0
 			: memory_at(s, MEMORY_NATIVE_ID) + 8,
 	};

@@ -173,7 +173,7 @@ void calls_stop(void)
 	calls.ended = true;
 	__atomic_store_n(&calls.over, &over, __ATOMIC_RELAXED);
 	python.PyErr_Fetch(&type, &value, &trace);
-	if (python.minor < PYTHON_MONITORING) {
+	if (!python.at.has_monitoring) {
 		calls_eval_stop();
 		calls_profile_stop();
 	} else {
@@ -209,11 +209,12 @@ calls_record_slowly(PyObject *code, enum preload_call_type type, PyObject *at, P
 static bool prepare(void)
 {
 	process_begin();
+	python_find_layout();
 	calls.native = process.control && process.control->c_calls;
 	calls_tasks_begin();
 	if (!process.on || !calls_file_begin() || !calls_codes_begin())
 		return false;
-	if (python.minor < PYTHON_MONITORING) {
+	if (!python.at.has_monitoring) {
 		calls_eval_begin();
 		calls_profile_begin();
 	}
@@ -222,7 +223,7 @@ static bool prepare(void)
 
 const char *calls_start_here(void)
 {
-	if (python.minor >= PYTHON_MONITORING)
+	if (python.at.has_monitoring)
 		return calls_monitor_start();
 	if (!calls.native && calls_eval_start())
 		return NULL;
@@ -347,16 +348,6 @@ static PyObject *turn(PyObject *module, PyObject *nothing)
 
 /* ---- the frames of program.py */
 
-#define FRAME_OF_OBJECT 24 /* PyFrameObject.f_frame, from 3.11 on */
-
-/* The frame of a frame object, as the interpreter links them. */
-static const char *frame_of(const PyObject *object)
-{
-	return python.minor < 11 ? (const char *)object
-	                         : *(const char *const *)(const void *)((const char *)object +
-	                                                                FRAME_OF_OBJECT);
-}
-
 /* Where the thread's state has its current frame. at: CURRENT and CURRENT2, or -1, as in
  * probes/README.md */
 static const char **current_frame(const long at[2])
@@ -383,11 +374,11 @@ static PyObject *unseen(PyObject *module, PyObject *args)
 	at[0] = python.PyLong_AsLong(item[0]);
 	at[1] = python.PyLong_AsLong(item[1]);
 	own = python.PyEval_GetFrame();
-	if (!own || *current_frame(at) != frame_of(own))
+	if (!own || *current_frame(at) != (const char *)python_frame(own))
 		return python.PyObject_CallObject(item[3], item[4]);
-	*current_frame(at) = item[2] == python.none ? NULL : frame_of(item[2]);
+	*current_frame(at) = item[2] == python.none ? NULL : (const char *)python_frame(item[2]);
 	result = python.PyObject_CallObject(item[3], item[4]);
-	*current_frame(at) = frame_of(own);
+	*current_frame(at) = (const char *)python_frame(own);
 	return result;
 }
 

@@ -55,10 +55,11 @@ static uint32_t first_line(PyObject *code)
 static void describe(PyObject *code, uint32_t number, enum calls_role role)
 {
 	struct described d = { .head.first_line = first_line(code) };
-	uint64_t value = python.minor | (role == CALLS_OF_COROUTINE ? PRELOAD_COROUTINE : 0);
+	uint64_t value = python.at.minor | (role == CALLS_OF_COROUTINE ? PRELOAD_COROUTINE : 0);
 	size_t name, file;
 
-	name = calls_put_attribute(d.text, code, python.minor < 11 ? "co_name" : "co_qualname");
+	name = calls_put_attribute(d.text, code,
+	                           python.at.has_qualname ? "co_qualname" : "co_name");
 	file = calls_put_attribute(d.text + name, code, "co_filename");
 	d.head.name_len = (uint32_t)name;
 	d.head.file_len = (uint32_t)file;
@@ -184,17 +185,11 @@ uint32_t calls_code_search(PyObject *code, PyObject *globals)
 	return new_number(code, globals);
 }
 
-/* PyTypeObject.tp_basicsize of the object's type. */
-static size_t size_of(PyObject *object)
-{
-	return (size_t)pointer_at(pointer_at(object, 8), 32);
-}
-
 /* The offset of the list of such numbers in a code object. It is the only member that setting a
  * first number changes: from NULL to a list with this number. Returns 0 if it is unknown. */
 static uint32_t find_offset(PyObject *code, void *number)
 {
-	size_t size = size_of(code), found = 0;
+	size_t size = python_size(code), found = 0;
 	PyObject *before[128];
 
 	if (size > sizeof(before))

@@ -12,30 +12,6 @@
 #include "preload/count.h"
 #include "preload/nogil.h"
 
-#define LAST_MINOR 10
-
-/* Offsets in PyFrameObject. */
-#define FRAME_CODE      32
-#define FRAME_GLOBALS   48
-#define FRAME_STACK_TOP 72 /* not NULL: suspended; before 3.10 */
-
-/* PyFrameObject.f_state. */
-#define FRAME_SUSPENDED (-1)
-
-/**
- * @last: offset of f_lasti in a frame; @state: of f_state, from 3.10 on
- * @slot: of eval_frame in PyInterpreterState; 0: CPython has functions that get and set it
- */
-struct shape {
-	size_t last, state, slot;
-};
-
-/* By minor version. */
-static const struct shape shapes[LAST_MINOR + 1] = {
-	[6] = { 120, 0, 112 }, [7] = { 104, 0, 464 }, [8] = { 104, 0, 568 },
-	[9] = { 104, 0, 0 },   [10] = { 96, 108, 0 },
-};
-
 /**
  * @known: frames have the layout that this file expects
  * @main: the main interpreter, in which that was checked
@@ -46,7 +22,6 @@ static const struct shape shapes[LAST_MINOR + 1] = {
 static struct {
 	bool known;
 	char *main;
-	struct shape shape;
 	evaluate_frame *next;
 	evaluate_in_thread *next_in_thread, *plain_in_thread;
 } eval;
@@ -55,14 +30,17 @@ static struct {
 
 static inline int32_t last_instruction(const PyObject *frame)
 {
-	return *(const int32_t *)(const void *)((const char *)frame + eval.shape.last);
+	return *(const int32_t *)(const void *)((const char *)frame +
+	                                        python.at.frame[FRAME_INSTRUCTION]);
 }
 
 static inline bool is_suspended(const PyObject *frame)
 {
-	if (eval.shape.state)
-		return *((const signed char *)frame + eval.shape.state) == FRAME_SUSPENDED;
-	return pointer_at(frame, FRAME_STACK_TOP);
+	const uint32_t *at = python.at.call;
+
+	if (at[CALL_STATE] != PYTHON_NO_OFFSET)
+		return *((const signed char *)frame + at[CALL_STATE]) == -1;
+	return pointer_at(frame, at[CALL_STACK_TOP]);
 }
 
 /**
@@ -87,7 +65,7 @@ static inline void put(struct calls_self *me, enum preload_call_type type, uint3
 static inline struct begun begin(PyObject *frame, int throws)
 {
 	struct calls_self *me = &calls_self;
-	PyObject *code = pointer_at(frame, FRAME_CODE);
+	PyObject *code = pointer_at(frame, python.at.frame[FRAME_CODE]);
 	enum preload_call_type type = PRELOAD_CALL_START;
 	uint32_t number;
 
@@ -97,7 +75,7 @@ static inline struct begun begin(PyObject *frame, int throws)
 	}
 	if (UNLIKELY(!calls_has_number(code, &number))) {
 		calls_greenlet_watch();
-		number = calls_code_search(code, pointer_at(frame, FRAME_GLOBALS));
+		number = calls_code_search(code, pointer_at(frame, python.at.call[CALL_GLOBALS]));
 	}
 	if (UNLIKELY(number == PRELOAD_CALL_CODES_MAX))
 		return (struct begun){ .number = number };
@@ -184,6 +162,15 @@ static PyObject *on_frame_elsewhere(void *thread, PyObject *frame, int throws)
 
 /* ---- on and off */
 
+/* Whether the layout has what this needs. */
+static bool knows_frames(void)
+{
+	return python.at.frame[FRAME_CODE] != PYTHON_NO_OFFSET &&
+	       python.at.call[CALL_GLOBALS] != PYTHON_NO_OFFSET &&
+	       (python.at.call[CALL_STATE] != PYTHON_NO_OFFSET ||
+	        python.at.call[CALL_STACK_TOP] != PYTHON_NO_OFFSET);
+}
+
 /* Whether the running frame has the layout that this file expects. */
 static bool is_frame_known(void)
 {
@@ -191,8 +178,8 @@ static bool is_frame_known(void)
 	bool same;
 
 	code = frame ? python.PyObject_GetAttrString(frame, "f_code") : NULL;
-	same = code && code == pointer_at(frame, FRAME_CODE) &&
-	       python.PyEval_GetGlobals() == pointer_at(frame, FRAME_GLOBALS) &&
+	same = code && code == pointer_at(frame, python.at.frame[FRAME_CODE]) &&
+	       python.PyEval_GetGlobals() == pointer_at(frame, python.at.call[CALL_GLOBALS]) &&
 	       last_instruction(frame) >= 0 && !is_suspended(frame);
 	calls_drop(code);
 	return same;
@@ -200,9 +187,8 @@ static bool is_frame_known(void)
 
 void calls_eval_begin(void)
 {
-	if (python.minor > LAST_MINOR || eval.main)
+	if (!python.at.has_evaluator || eval.main || !knows_frames())
 		return;
-	eval.shape = shapes[python.minor];
 	eval.main = python_interpreter();
 	eval.known = is_frame_known();
 }
@@ -210,7 +196,7 @@ void calls_eval_begin(void)
 /* The address of interp->eval_frame, for versions without a function that sets it. */
 static evaluate_frame **slot_of(char *interpreter)
 {
-	return (evaluate_frame **)(void *)(interpreter + eval.shape.slot);
+	return (evaluate_frame **)(void *)(interpreter + python.at.call[CALL_EVALUATOR]);
 }
 
 /* In the main interpreter, ours calls the evaluator that was set before. In all others, only
@@ -247,7 +233,7 @@ bool calls_eval_start(void)
 {
 	if (!eval.known)
 		return false;
-	if (eval.shape.slot)
+	if (python.at.call[CALL_EVALUATOR] != PYTHON_NO_OFFSET)
 		return python._PyEval_EvalFrameDefault && set_slot(python_interpreter());
 	return python._PyInterpreterState_SetEvalFrameFunc && set_by_function(python_interpreter());
 }
@@ -259,7 +245,7 @@ bool calls_eval_is_on(void)
 
 	if (!eval.known)
 		return false;
-	if (eval.shape.slot)
+	if (python.at.call[CALL_EVALUATOR] != PYTHON_NO_OFFSET)
 		return *slot_of(interpreter) == on_frame;
 	if (!python._PyInterpreterState_GetEvalFrameFunc)
 		return false;
@@ -275,7 +261,7 @@ void calls_eval_stop(void)
 
 	if (!calls_eval_is_on())
 		return;
-	if (eval.shape.slot)
+	if (python.at.call[CALL_EVALUATOR] != PYTHON_NO_OFFSET)
 		*slot_of(interpreter) = eval.next;
 	else
 		python._PyInterpreterState_SetEvalFrameFunc(
@@ -297,10 +283,9 @@ void calls_eval_stop(void)
 #define PROFILE_C_RAISE  5
 #define PROFILE_C_RETURN 6
 
-/* PyFrameObject.f_code; 3.11: PyFrameObject.f_frame->f_code. */
 static PyObject *code_of(const PyObject *frame)
 {
-	return python.minor < 11 ? pointer_at(frame, 32) : pointer_at(pointer_at(frame, 24), 32);
+	return pointer_at(python_frame(frame), python.at.frame[FRAME_CODE]);
 }
 
 /* CPython's objects have the layout that this file expects. */
@@ -313,7 +298,8 @@ void calls_profile_begin(void)
 	if (known)
 		return;
 	code = frame ? python.PyObject_GetAttrString(frame, "f_code") : NULL;
-	known = code && code == code_of(frame) && (!calls.native || calls_native_begin(NULL));
+	known = code && python.at.frame[FRAME_CODE] != PYTHON_NO_OFFSET && code == code_of(frame) &&
+	        (!calls.native || calls_native_begin(NULL));
 	calls_drop(code);
 }
 
@@ -351,7 +337,7 @@ static enum profiled who_profiles(void)
 	function = get ? python.PyObject_CallObject(get, NULL) : NULL;
 	if (!function || function == python.none)
 		who = NOT_PROFILED;
-	else if (pointer_at(function, 16) == (PyObject *)&restored)
+	else if (pointer_at(function, python.at.function.definition) == (PyObject *)&restored)
 		who = PROFILED_BY_US;
 	calls_drop(function);
 	return who;

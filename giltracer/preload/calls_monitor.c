@@ -110,14 +110,12 @@ static long event_of(PyObject *monitoring, const char *name)
 static PyObject *make_callback(struct monitored *m)
 {
 	PyObject *function = python.PyCFunction_NewEx(&m->method, NULL, NULL);
-	const size_t at_method = 16, at_vector = 48, type_vector = 56;
-	const char *type;
+	const size_t at_vector = python.at.function.vectorcall;
 
 	if (!function)
 		return NULL;
-	type = (const char *)pointer_at(function, 8);
-	if (pointer_at(function, at_method) == (PyObject *)&m->method &&
-	    (size_t)pointer_at(type, type_vector) == at_vector)
+	if (pointer_at(function, python.at.function.definition) == (PyObject *)&m->method &&
+	    (size_t)pointer_at(python_type(function), python.at.type.vectorcall) == at_vector)
 		*(void **)(void *)((char *)function + at_vector) = m->vector;
 	return function;
 }

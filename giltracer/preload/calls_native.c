@@ -62,10 +62,10 @@ bool calls_native_begin(PyObject *missing)
 	function = python.PyCFunction_NewEx(&method, python.none, (PyObject *)python.builtin);
 	if (!function)
 		return false;
-	known = pointer_at(function, 8) == python.builtin &&
-	        pointer_at(function, 16) == (PyObject *)&method &&
-	        pointer_at(function, 24) == python.none &&
-	        pointer_at(function, 32) == python.builtin;
+	known = python_type(function) == python.builtin &&
+	        pointer_at(function, python.at.function.definition) == (PyObject *)&method &&
+	        pointer_at(function, python.at.function.self) == python.none &&
+	        pointer_at(function, python.at.function.module) == python.builtin;
 	python.Py_DecRef(function);
 	native.missing = missing;
 	native.known = known;
@@ -74,31 +74,25 @@ bool calls_native_begin(PyObject *missing)
 
 /* ---- what is called */
 
-/* PyTypeObject.tp_name. */
-static const char *type_name(PyObject *type)
-{
-	return (const char *)pointer_at(type, 24);
-}
-
 /* Reads m_ml, m_self and m_module of a PyCFunctionObject, and d_method of a PyMethodDescrObject.
  * Returns false if it is not a function in C, or is a method called without an object. */
 static bool look_at(struct called *ret, PyObject *function, PyObject *first)
 {
-	PyObject *kind = pointer_at(function, 8), *object = first;
+	PyObject *kind = python_type(function), *object = first;
 
 	*ret = (struct called){ 0 };
 	if (kind == python.builtin || (python.method && kind == python.method)) {
-		ret->definition = (const char *)pointer_at(function, 16);
-		object = pointer_at(function, 24);
-		ret->module = pointer_at(function, 32);
+		ret->definition = (const char *)pointer_at(function, python.at.function.definition);
+		object = pointer_at(function, python.at.function.self);
+		ret->module = pointer_at(function, python.at.function.module);
 	} else if (kind == python.descriptor && first && first != native.missing) {
-		ret->definition = (const char *)pointer_at(function, 40);
+		ret->definition = (const char *)pointer_at(function, python.at.method_definition);
 	} else {
 		return false;
 	}
 	ret->name = (const char *)pointer_at(ret->definition, 0);
 	if (!ret->module && object)
-		ret->type = pointer_at(object, 8);
+		ret->type = python_type(object);
 	return true;
 }
 
@@ -106,7 +100,7 @@ static uint32_t hash_of(const struct called *c)
 {
 	uint32_t hash = 2166136261;
 
-	for (const char *at = c->type ? type_name(c->type) : ""; *at; at++)
+	for (const char *at = c->type ? python_type_name(c->type) : ""; *at; at++)
 		hash = (hash ^ (unsigned char)*at) * 16777619;
 	return hash;
 }
@@ -132,14 +126,14 @@ static void describe(const struct called *c, uint32_t number)
 	if (c->module)
 		len = calls_put_text(d.text, c->module);
 	else if (c->type)
-		len = put_string(d.text, type_name(c->type));
+		len = put_string(d.text, python_type_name(c->type));
 	if (len)
 		d.text[len++] = '.';
 	len += put_string(d.text + len, c->name);
 	d.head.name_len = (uint32_t)len;
 	process_log(&(struct preload_entry){ .type = PRELOAD_CALLED,
 	                                     .number = number,
-	                                     .value = python.minor | PRELOAD_NATIVE },
+	                                     .value = python.at.minor | PRELOAD_NATIVE },
 	            &d, sizeof(d.head) + len);
 	python.PyErr_Clear();
 	python.PyErr_Restore(type, value, trace);

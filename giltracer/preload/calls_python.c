@@ -45,13 +45,19 @@ bool python_find(void)
 {
 	char *end;
 
-	if (python.minor)
+	if (python.at.major)
 		return true;
 	if (!find_functions() || strtoul(python.Py_GetVersion(), &end, 10) != 3 || *end != '.')
 		return false;
-	python.minor = (unsigned)strtoul(end + 1, NULL, 10);
-	return python.minor >= 6 &&
+	python_layout_init(&python.at, 3, (unsigned)strtoul(end + 1, NULL, 10),
+	                   symbol("_Py_MergeZeroLocalRefcount"));
+	return python.at.is_supported &&
 	       (python.PyThreadState_GetUnchecked || python._PyThreadState_UncheckedGet);
+}
+
+void python_find_layout(void)
+{
+	frames_layout(&python.at);
 }
 
 void *python_thread(void)

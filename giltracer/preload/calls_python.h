@@ -4,15 +4,13 @@
 #define GILTRACER_PRELOAD_CALLS_PYTHON_H
 
 #include "preload/calls.h"
+#include "python/layout.h"
 
 /* Calling conventions of functions in C, from methodobject.h. */
 #define METH_VARARGS  0x01
 #define METH_NOARGS   0x04
 #define METH_O        0x08
 #define METH_FASTCALL 0x80
-
-/* The first version that has sys.monitoring. */
-#define PYTHON_MONITORING 12
 
 struct method {
 	const char *name;
@@ -77,10 +75,10 @@ typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
 	X(false, int, PyFrame_GetLineNumber, (PyObject *))                                       \
 	X(false, PyObject *, PyFrame_GetVarString, (PyObject *, const char *))
 
-/* @minor: of version 3.minor. The functions for the extra data of code objects have other names
+/* @at: the layout of this version. The functions for the extra data of code objects have other names
  * from 3.12 on. */
 struct python_api {
-	unsigned minor;
+	struct python_layout at;
 #define MEMBER(required, type, name, parameters) type(*name) parameters;
 	PYTHON_FUNCTIONS(MEMBER)
 #undef MEMBER
@@ -95,8 +93,12 @@ struct python_api {
 
 extern struct python_api python;
 
-/* Returns false if this is not a CPython that can be recorded. */
+/* Returns false if this is not a CPython that can be recorded. Of its layout, only what follows from
+ * the version is known then. */
 bool python_find(void);
+
+/* The rest of the layout, once the process has a folder. */
+void python_find_layout(void);
 
 /* The current PyThreadState; NULL: there is none. */
 void *python_thread(void);

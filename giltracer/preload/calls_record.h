@@ -72,6 +72,31 @@ static inline PyObject *pointer_at(const void *p, size_t offset)
 	return *(PyObject *const *)(const void *)((const char *)p + offset);
 }
 
+static inline PyObject *python_type(const PyObject *object)
+{
+	return pointer_at(object, python.at.object_type);
+}
+
+/* tp_basicsize of its type. */
+static inline size_t python_size(const PyObject *object)
+{
+	return (size_t)pointer_at(python_type(object), python.at.type.size);
+}
+
+/* The name of a type; for one that is defined in C, it includes the module. */
+static inline const char *python_type_name(const PyObject *type)
+{
+	return (const char *)pointer_at(type, python.at.type.name);
+}
+
+/* The frame that the interpreter links, of a frame object. */
+static inline PyObject *python_frame(const PyObject *object)
+{
+	return python.at.frame_inside == PYTHON_NO_OFFSET
+	               ? (PyObject *)(uintptr_t)object
+	               : pointer_at(object, python.at.frame_inside);
+}
+
 /* Get a code object's number, and its role as in calls_with_role. The number PRELOAD_CALL_CODES_MAX
  * means that it is not recorded. Returns false if it has no number. */
 static inline bool calls_has_number(PyObject *code, uint32_t *ret)

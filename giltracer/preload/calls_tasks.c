@@ -184,9 +184,9 @@ void calls_tasks_begin(void)
 	function = python.PyCFunction_NewEx(&method, python.none, NULL);
 	if (!function)
 		return;
-	tasks.on = pointer_at(function, 8) == python.builtin &&
-	           pointer_at(function, 16) == (PyObject *)&method &&
-	           pointer_at(function, 24) == python.none;
+	tasks.on = python_type(function) == python.builtin &&
+	           pointer_at(function, python.at.function.definition) == (PyObject *)&method &&
+	           pointer_at(function, python.at.function.self) == python.none;
 	python.Py_DecRef(function);
 }
 
@@ -288,7 +288,7 @@ static void calls_say_name_of(struct calls_self *me, PyObject *task)
 {
 	PyObject *name;
 
-	if (python.minor < 8 || strcmp(calls_type_name(task), "_asyncio.Task"))
+	if (!python.at.has_task_names || strcmp(calls_type_name(task), "_asyncio.Task"))
 		return;
 	name = python.PyObject_CallMethod(task, "get_name", NULL);
 	if (!name)
@@ -305,21 +305,23 @@ static void calls_say_name_of(struct calls_self *me, PyObject *task)
  */
 static bool is_suspended(PyObject *frame)
 {
-	const char *f = (const char *)frame, *interpreter;
+	const uint32_t *at = python.at.call;
+	const char *f = (const char *)python_frame(frame);
 
-	if (python.minor < 10)
-		return pointer_at(f, 72);
-	if (python.minor == 10)
-		return (signed char)f[108] == -1;
-	interpreter = (const char *)pointer_at(f, 24);
-	return interpreter[69] == 1 && (signed char)interpreter[-5] == -1;
+	if (at[CALL_STACK_TOP] != PYTHON_NO_OFFSET)
+		return pointer_at(f, at[CALL_STACK_TOP]);
+	if (at[CALL_STATE] != PYTHON_NO_OFFSET)
+		return (signed char)f[at[CALL_STATE]] == -1;
+	if (at[CALL_OWNER] == PYTHON_NO_OFFSET || at[CALL_GENERATOR] == PYTHON_NO_OFFSET)
+		return false;
+	return f[at[CALL_OWNER]] == 1 && *((const signed char *)f - at[CALL_GENERATOR]) == -1;
 }
 
 static void say_line(struct calls_self *me, PyObject *code, PyObject *at)
 {
 	int line = 0;
 
-	if (python.minor < PYTHON_MONITORING)
+	if (!python.at.has_monitoring)
 		line = python.PyFrame_GetLineNumber ? python.PyFrame_GetLineNumber(at) : 0;
 	else if (python.PyCode_Addr2Line)
 		line = python.PyCode_Addr2Line(code, (int)python.PyLong_AsLong(at));
@@ -406,7 +408,7 @@ void calls_record_role(PyObject *code, enum preload_call_type type, uint32_t num
 	enum calls_role role = number >> PRELOAD_CALL_CODE_BITS;
 
 	if (role == CALLS_OF_COROUTINE && type == PRELOAD_CALL_RETURN &&
-	    python.minor < PYTHON_MONITORING && is_suspended(at))
+	    !python.at.has_monitoring && is_suspended(at))
 		type = PRELOAD_CALL_YIELD;
 	if (type < PRELOAD_CALL_RETURN)
 		begin(me, role, type, at);
@@ -426,7 +428,7 @@ void calls_record_role(PyObject *code, enum preload_call_type type, uint32_t num
 /* PyTypeObject.tp_name. */
 static const char *calls_type_name(PyObject *object)
 {
-	return (const char *)pointer_at(pointer_at(object, 8), 24);
+	return python_type_name(python_type(object));
 }
 
 static bool calls_is_type(PyObject *object, const char *name)
@@ -447,7 +449,7 @@ PyObject *calls_attribute(PyObject *object, const char *name)
 
 PyObject *calls_frame(PyObject *at)
 {
-	if (python.minor < PYTHON_MONITORING)
+	if (!python.at.has_monitoring)
 		return at;
 	return python.PyEval_GetFrame ? python.PyEval_GetFrame() : NULL;
 }
@@ -457,9 +459,10 @@ static PyObject *read_variable(PyObject *frame, unsigned index)
 {
 	size_t size;
 
-	if (python.minor == 11)
-		return pointer_at(pointer_at(frame, 24), 72 + index * sizeof(void *));
-	size = (size_t)pointer_at(pointer_at(frame, 8), 32);
+	if (python.at.call[CALL_LOCALS] != PYTHON_NO_OFFSET)
+		return pointer_at(python_frame(frame),
+		                  python.at.call[CALL_LOCALS] + index * sizeof(void *));
+	size = python_size(frame);
 	return pointer_at(frame, size - sizeof(void *) + index * sizeof(void *));
 }
 
@@ -467,7 +470,7 @@ PyObject *calls_variable(PyObject *frame, const char *name, unsigned index)
 {
 	PyObject *value;
 
-	if (python.minor < PYTHON_MONITORING) {
+	if (!python.at.has_monitoring) {
 		value = index == UINT_MAX ? NULL : read_variable(frame, index);
 		if (value)
 			python.Py_IncRef(value);
@@ -628,10 +631,10 @@ static PyObject *task_of(PyObject *callback, bool *step)
 	*step = calls_is_type(callback, "TaskStepMethWrapper");
 	if (*step || calls_is_type(callback, "TaskWakeupMethWrapper"))
 		return pointer_at(callback, 16);
-	if (pointer_at(callback, 8) != python.builtin)
+	if (python_type(callback) != python.builtin)
 		return NULL;
-	method = (const char *)pointer_at(pointer_at(callback, 16), 0);
-	return strcmp(method, "task_wakeup") ? NULL : pointer_at(callback, 24);
+	method = (const char *)pointer_at(pointer_at(callback, python.at.function.definition), 0);
+	return strcmp(method, "task_wakeup") ? NULL : pointer_at(callback, python.at.function.self);
 }
 
 /* Record that the loop will run, or runs, the handle. */
@@ -831,7 +834,7 @@ static bool calls_trio_step(struct calls_self *me, struct calls_loops *l,
 static bool is_checkpoint(PyObject *yielded)
 {
 	return yielded && !strcmp(calls_type_name(yielded), "type") &&
-	       !strcmp((const char *)pointer_at(yielded, 24), "CancelShieldedCheckpoint");
+	       !strcmp(python_type_name(yielded), "CancelShieldedCheckpoint");
 }
 
 /* The run of a task that has ended lasts until task_exited returns, so that the tasks that become
@@ -1049,8 +1052,8 @@ static enum calls_role calls_uvloop_role(const char *file, size_t len, const cha
 	else if (calls_ends_with(file, len, "/asyncio/tasks.py"))
 		/* Several functions return the same task; this is the innermost one. */
 		makes = !strcmp(name, "create_task") ||
-		        !strcmp(name, python.minor == 10 || python.minor == 11 ? "_ensure_future"
-		                                                               : "ensure_future");
+		        !strcmp(name,
+		                python.at.makes_task_inside ? "_ensure_future" : "ensure_future");
 	else if (calls_ends_with(file, len, "/asyncio/taskgroups.py"))
 		makes = !strcmp(name, "create_task");
 	return makes ? CALLS_THAT_CREATE : CALLS_OF_NO_ROLE;
@@ -1071,7 +1074,7 @@ static PyObject *call(const char *name, PyObject *argument)
 		return NULL;
 	if (argument)
 		arguments = python.PyTuple_Pack((Py_ssize_t)1, argument);
-	if (pointer_at(function, 8) == python.builtin)
+	if (python_type(function) == python.builtin)
 		result = python.PyObject_CallObject(function, arguments);
 	python.PyErr_Clear();
 	if (arguments)
@@ -1084,13 +1087,13 @@ static PyObject *call(const char *name, PyObject *argument)
  * because the hash may be a function of the program. */
 static bool is_uvloop(PyObject *loop)
 {
-	const size_t at_base = 256, at_hash = 120;
-	PyObject *type = pointer_at(loop, 8);
+	const size_t at_hash = python.at.type.hash;
+	PyObject *type = python_type(loop);
 
 	if (!python.object || pointer_at(type, at_hash) != pointer_at(python.object, at_hash))
 		return false;
-	for (; type; type = pointer_at(type, at_base))
-		if (!strcmp((const char *)pointer_at(type, 24), "uvloop.loop.Loop"))
+	for (; type; type = pointer_at(type, python.at.type.base))
+		if (!strcmp(python_type_name(type), "uvloop.loop.Loop"))
 			return true;
 	return false;
 }
@@ -1111,7 +1114,7 @@ static PyObject *current_task(PyObject *loop)
 {
 	PyObject *modules = python.PySys_GetObject("modules"), *module, *all, *task;
 
-	if (python.minor >= 12)
+	if (python.at.has_c_current_task)
 		return call("current_task", loop);
 	module = modules ? python.PyDict_GetItemString(modules, "_asyncio") : NULL;
 	all = module ? calls_attribute(module, "_current_tasks") : NULL;
@@ -1178,7 +1181,7 @@ static bool has_begun(PyObject *task)
 	PyObject *coroutine;
 	bool begun;
 
-	if (python.minor < 12)
+	if (!python.at.has_eager_tasks)
 		return false;
 	if (is_true(python.PyObject_CallMethod(task, "done", NULL)))
 		return true;

@@ -38,12 +38,13 @@
 #define PRELOAD_CALLS_SUFFIX ".calls"
 #define PRELOAD_CONTROL      "control"
 #define PRELOAD_LAUNCHER     "launcher" PRELOAD_LOG_SUFFIX
-#define PRELOAD_OFFSETS      "offsets"
-#define PRELOAD_NAMES        "names" /* of threads: lines "PID TID NAME" */
+/* An array of struct python_layout. */
+#define PRELOAD_OFFSETS "offsets"
+#define PRELOAD_NAMES   "names" /* of threads: lines "PID TID NAME" */
 
 /* Its last byte is the format's version. */
 #define PRELOAD_VERSION_SHIFT 56
-#define PRELOAD_MAGIC         0x326c696772746c67 /* "gltrgil2" */
+#define PRELOAD_MAGIC         0x336c696772746c67 /* "gltrgil3" */
 #define PRELOAD_RECORDS_AT    64
 #define PRELOAD_TYPE_BITS     5
 #define PRELOAD_GILS_MAX      65536
@@ -359,15 +360,5 @@ struct preload_control {
 	uint64_t turn_ns;
 	uint64_t is_measured;
 };
-
-/* The file PRELOAD_OFFSETS: an array; probes/README.md documents the members. */
-struct preload_offsets {
-	uint32_t major, minor;
-	uint32_t current, current2, previous, code, instruction, instruction_size;
-	uint32_t type, line, name, state, text;
-	uint32_t free_threaded;
-};
-
-#define PRELOAD_NO_OFFSET UINT32_MAX
 
 #endif

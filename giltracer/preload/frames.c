@@ -36,11 +36,6 @@
 #define NAME_MAX_BYTES  4096
 #define TABLE_MAX_BYTES (512 << 10)
 
-/* From 3.7 on, a GIL knows its holder. Up to 3.9, the interpreter checks for a release request between
- * any two instructions, so the frames of the release are right, too. */
-#define KNOWS_HOLDER  7
-#define CHECKS_RARELY 10
-
 /* Limits for copies of the beginning of a frame, a code object and a str. */
 #define OBJECT_BYTES 256
 
@@ -62,7 +57,7 @@ struct table {
 };
 
 static struct {
-	struct preload_offsets at;
+	struct python_layout at;
 	const char *code_type, *str_type, *bytes_type, *none;
 	/* Before 3.9: the thread's state, NULL once it is deleted. A thread that ends frees its state
 	 * before it releases the GIL, whose last holder is then the freed state. */
@@ -113,7 +108,7 @@ static uint64_t u64_at(const char *p, uint32_t offset)
 
 static bool is_a(const char *object, const char *type)
 {
-	return can_read(object) && pointer_at(object, frames.at.type) == type;
+	return can_read(object) && pointer_at(object, frames.at.frame[FRAME_TYPE]) == type;
 }
 
 /* Copies n pieces of memory, size bytes in all, that may not be mapped. */
@@ -242,36 +237,32 @@ static const char *view(char *ret, const char *from, size_t size, bool foreign)
 /* Writes a str. PyUnicodeObject.state: kind in bits 2 to 4, compact is bit 5, ascii bit 6. */
 static size_t put_str(char *ret, size_t room, const char *str, bool foreign)
 {
-	const char *head = view(copied.head, str, frames.at.text, foreign), *text;
+	const char *head = view(copied.head, str, frames.at.frame[FRAME_TEXT], foreign), *text;
 	uint32_t state;
 	unsigned kind;
 	size_t skip, len;
 
-	if (!head || pointer_at(head, frames.at.type) != frames.str_type)
+	if (!head || pointer_at(head, frames.at.frame[FRAME_TYPE]) != frames.str_type)
 		return 0;
-	state = u32_at(head, frames.at.state);
+	state = u32_at(head, frames.at.frame[FRAME_STATE]);
 	kind = state >> 2 & 7;
 	if (!(state & 0x20) || (kind != 1 && kind != 2 && kind != 4))
 		return 0;
-	/* The characters of an ASCII str follow its head; other strings have the members for
-	 * UTF-8 and, until 3.11, wchar_t in between. */
-	skip = state & 0x40 ? 0 : (frames.at.minor < 12 ? 3 : 2) * sizeof(void *);
+	skip = state & 0x40 ? 0 : frames.at.memory[MEMORY_WIDE_TEXT] - frames.at.frame[FRAME_TEXT];
 	len = (size_t)u64_at(head, frames.head);
 	len = len < NAME_MAX_BYTES ? len : NAME_MAX_BYTES;
-	text = view(copied.text, str + frames.at.text + skip, len * kind, foreign);
+	text = view(copied.text, str + frames.at.frame[FRAME_TEXT] + skip, len * kind, foreign);
 	return text ? put_utf8(ret, room, text, len, kind) : 0;
 }
 
-/* Up to 3.10, the order is co_filename, co_name, co_lnotab; then co_filename, co_name,
- * co_qualname, co_linetable. */
 static const char *file_of(const char *code)
 {
-	return pointer_at(code, frames.at.name - (frames.at.minor < 11 ? 8 : 16));
+	return pointer_at(code, frames.at.memory[MEMORY_FILE]);
 }
 
 static const char *table_of(const char *code)
 {
-	return pointer_at(code, frames.at.name + 8);
+	return pointer_at(code, frames.at.memory[MEMORY_TABLE]);
 }
 
 /* The interpreter has frames of its own code where C calls Python, and where a class creates an
@@ -307,7 +298,7 @@ static const char *table_text(const char *table, size_t *ret_size, bool foreign)
 	const char *head = view(copied.head, table, text, foreign);
 
 	*ret_size = 0;
-	if (!head || pointer_at(head, frames.at.type) != frames.bytes_type)
+	if (!head || pointer_at(head, frames.at.frame[FRAME_TYPE]) != frames.bytes_type)
 		return NULL;
 	*ret_size = (size_t)u64_at(head, frames.head);
 	if (*ret_size > TABLE_MAX_BYTES)
@@ -347,7 +338,7 @@ static uint32_t describe(const struct step *s, const struct foreign *f)
 
 static const char *name_of(const char *code)
 {
-	return pointer_at(code, frames.at.name);
+	return pointer_at(code, frames.at.frame[FRAME_NAME]);
 }
 
 /* The hash of a str, which names have, because they are looked up. */
@@ -373,7 +364,7 @@ static struct step step_of(const char *code, uint64_t instruction, const char *a
 		.name = name_of(at),
 		.file = file_of(at),
 		.table = table_of(at),
-		.line = u32_at(at, frames.at.line),
+		.line = u32_at(at, frames.at.frame[FRAME_LINE]),
 	};
 }
 
@@ -433,18 +424,19 @@ static uint32_t list_number(const struct preload_frame *list, unsigned n)
 /* The value in the frame. */
 static uint64_t instruction_of(const char *frame)
 {
-	return frames.at.instruction_size == 4 ? u32_at(frame, frames.at.instruction)
-	                                       : u64_at(frame, frames.at.instruction);
+	return frames.at.frame[FRAME_INSTRUCTION_SIZE] == 4
+	               ? u32_at(frame, frames.at.frame[FRAME_INSTRUCTION])
+	               : u64_at(frame, frames.at.frame[FRAME_INSTRUCTION]);
 }
 
 static int32_t offset_in(const char *code, uint64_t instruction)
 {
 	int64_t offset;
 
-	if (frames.at.instruction_size == 4) {
+	if (frames.at.frame[FRAME_INSTRUCTION_SIZE] == 4) {
 		offset = (int32_t)instruction;
-		if (frames.at.minor == 10 && offset > 0)
-			offset *= 2; /* counted in code units */
+		if (offset > 0)
+			offset *= frames.at.unit;
 	} else {
 		offset = (const char *)(uintptr_t)instruction - code - frames.first_instruction;
 	}
@@ -458,13 +450,13 @@ const char *frames_innermost(const struct gil *g)
 
 	if (frames.tstate && !tstate)
 		return NULL;
-	if (frames.at.minor >= 7)
+	if (frames.at.knows_holder)
 		tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
 	if (!can_read(tstate))
 		return NULL;
-	frame = pointer_at(tstate, frames.at.current);
-	if (frames.at.current2 != PRELOAD_NO_OFFSET)
-		frame = can_read(frame) ? pointer_at(frame, frames.at.current2) : NULL;
+	frame = pointer_at(tstate, frames.at.frame[FRAME_CURRENT]);
+	if (frames.at.frame[FRAME_CURRENT2] != PYTHON_NO_OFFSET)
+		frame = can_read(frame) ? pointer_at(frame, frames.at.frame[FRAME_CURRENT2]) : NULL;
 	return frame;
 }
 
@@ -496,7 +488,7 @@ static bool is_same_code(const struct step *s)
 	const char *code = s->code;
 
 	return name_of(code) == s->name && file_of(code) == s->file && table_of(code) == s->table &&
-	       u32_at(code, frames.at.line) == s->line &&
+	       u32_at(code, frames.at.frame[FRAME_LINE]) == s->line &&
 	       (!s->name || hash_of(s->name) == s->name_hash);
 }
 
@@ -505,11 +497,11 @@ static bool is_same_walk(const struct walked *w, const char *frame)
 	for (unsigned i = 0; i < w->count; i++) {
 		const struct step *s = &w->steps[i];
 
-		if (!frame || pointer_at(frame, frames.at.code) != s->code)
+		if (!frame || pointer_at(frame, frames.at.frame[FRAME_CODE]) != s->code)
 			return false;
 		if (s->has_code && (instruction_of(frame) != s->instruction || !is_same_code(s)))
 			return false;
-		frame = pointer_at(frame, frames.at.previous);
+		frame = pointer_at(frame, frames.at.frame[FRAME_PREVIOUS]);
 	}
 	return !w->whole || !frame;
 }
@@ -528,7 +520,8 @@ static uint32_t walk(const char *frame, struct walked *w, unsigned most)
 		if (!can_read(frame))
 			return 0;
 		function = 0;
-		if (see(&step, pointer_at(frame, frames.at.code), instruction_of(frame)))
+		if (see(&step, pointer_at(frame, frames.at.frame[FRAME_CODE]),
+		        instruction_of(frame)))
 			function = step.has_code ? number_of(&step, NULL) : SKIP;
 		if (!function)
 			break;
@@ -537,7 +530,7 @@ static uint32_t walk(const char *frame, struct walked *w, unsigned most)
 		if (function != SKIP)
 			list[n++] = (struct preload_frame){ function, offset_in(step.code,
 				                                                step.instruction) };
-		frame = pointer_at(frame, frames.at.previous);
+		frame = pointer_at(frame, frames.at.frame[FRAME_PREVIOUS]);
 	}
 	number = n ? list_number(list, n) : 0;
 	w->whole = !frame;
@@ -638,7 +631,7 @@ static bool read_codes(struct step *steps[], unsigned n)
 	if (!copy_all(to, of, n, n * frames.code_size))
 		return false;
 	for (unsigned i = 0; i < n; i++) {
-		if (pointer_at(bytes[i], frames.at.type) != frames.code_type)
+		if (pointer_at(bytes[i], frames.at.frame[FRAME_TYPE]) != frames.code_type)
 			return false;
 		*steps[i] = step_of(steps[i]->code, steps[i]->instruction, bytes[i]);
 		to[i] = (struct iovec){ &steps[i]->name_hash, sizeof(uint64_t) };
@@ -676,9 +669,9 @@ static bool read_frames(struct foreign *f)
 
 	f->count = 0;
 	w.from = w.end = NULL;
-	if (!copy(&frame, f->tstate + frames.at.current, sizeof(frame)) ||
-	    (frames.at.current2 != PRELOAD_NO_OFFSET &&
-	     !copy(&frame, frame + frames.at.current2, sizeof(frame))))
+	if (!copy(&frame, f->tstate + frames.at.frame[FRAME_CURRENT], sizeof(frame)) ||
+	    (frames.at.frame[FRAME_CURRENT2] != PYTHON_NO_OFFSET &&
+	     !copy(&frame, frame + frames.at.frame[FRAME_CURRENT2], sizeof(frame))))
 		return false;
 	while (frame && functions < PRELOAD_HELD_FRAMES_MAX && f->count < FOREIGN_STEPS) {
 		const char *bytes = look_through(&w, frame, frames.frame_size);
@@ -686,12 +679,12 @@ static bool read_frames(struct foreign *f)
 
 		if (!bytes)
 			return false;
-		*step = (struct step){ .code = pointer_at(bytes, frames.at.code),
+		*step = (struct step){ .code = pointer_at(bytes, frames.at.frame[FRAME_CODE]),
 			               .instruction = instruction_of(bytes) };
 		step->has_code = has_code(step->code);
 		functions += step->has_code;
 		f->at[f->count++] = frame;
-		frame = pointer_at(bytes, frames.at.previous);
+		frame = pointer_at(bytes, frames.at.frame[FRAME_PREVIOUS]);
 	}
 	return true;
 }
@@ -741,45 +734,54 @@ uint32_t frames_of_holder(const struct gil *g)
 	struct foreign f;
 	uint32_t number = 0;
 
-	if (!frames.on || frames.at.minor < KNOWS_HOLDER)
+	if (!frames.on || !frames.at.knows_holder)
 		return 0;
 	f.tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
 	for (unsigned i = 0; !number && i < TRIES; i++)
 		if (read_frames(&f) && read_all_codes(&f))
 			number = number_foreign(&f);
 	errno = saved;
-	return number || frames.at.minor < CHECKS_RARELY ? number : FRAMES_TORN;
+	return number || !frames.at.asks_rarely ? number : FRAMES_TORN;
 }
 
 /* ---- the interpreter */
 
-static bool read_offsets(unsigned major, unsigned minor, bool free_threaded)
+bool frames_layout(struct python_layout *layout)
 {
 	long fd = process_open_shared(PRELOAD_OFFSETS, O_RDONLY);
+	struct python_layout other;
 	bool found = false;
 
 	if (fd < 0)
 		return false;
-	while (!found &&
-	       syscall(SYS_read, fd, &frames.at, sizeof(frames.at)) == (long)sizeof(frames.at))
-		found = frames.at.major == major && frames.at.minor == minor &&
-		        frames.at.free_threaded == free_threaded;
+	while (!found && syscall(SYS_read, fd, &other, sizeof(other)) == (long)sizeof(other))
+		found = python_layout_is_of(layout, &other);
 	syscall(SYS_close, fd);
+	if (found)
+		*layout = other;
 	return found;
 }
 
 /* Whether there is room for a copy of all that is used of an object. */
 static bool find_sizes(void)
 {
-	const struct preload_offsets *at = &frames.at;
-	uint32_t frame = at->code > at->previous ? at->code : at->previous;
-	uint32_t code = at->line > at->name + 8 ? at->line : at->name + 8;
+	static const enum python_frame_key of_frame[] = { FRAME_CODE, FRAME_PREVIOUS,
+		                                          FRAME_INSTRUCTION };
+	const uint32_t *at = frames.at.frame, *memory = frames.at.memory;
+	const uint32_t of_code[] = { at[FRAME_LINE], at[FRAME_NAME], memory[MEMORY_FILE],
+		                     memory[MEMORY_TABLE] };
+	uint32_t frame = 0, code = 0;
 
-	frame = at->instruction > frame ? at->instruction : frame;
+	for (unsigned i = 0; i < 3; i++)
+		frame = at[of_frame[i]] > frame ? at[of_frame[i]] : frame;
+	for (unsigned i = 0; i < 4; i++)
+		code = of_code[i] > code ? of_code[i] : code;
+	if (frame >= OBJECT_BYTES || code >= OBJECT_BYTES)
+		return false;
 	frames.frame_size = frame + sizeof(void *);
 	frames.code_size = code + sizeof(void *);
 	return frames.frame_size <= OBJECT_BYTES && frames.code_size <= OBJECT_BYTES &&
-	       at->text <= OBJECT_BYTES;
+	       at[FRAME_TEXT] <= OBJECT_BYTES;
 }
 
 static bool find_version(const char *(*get_version)(void), bool free_threaded)
@@ -788,8 +790,11 @@ static bool find_version(const char *(*get_version)(void), bool free_threaded)
 	char *end;
 	unsigned long major = strtoul(text, &end, 10);
 
-	return *end == '.' &&
-	       read_offsets((unsigned)major, (unsigned)strtoul(end + 1, NULL, 10), free_threaded);
+	if (*end != '.')
+		return false;
+	python_layout_init(&frames.at, (unsigned)major, (unsigned)strtoul(end + 1, NULL, 10),
+	                   free_threaded);
+	return frames_layout(&frames.at);
 }
 
 void frames_begin(void *(*symbol)(const char *name))
@@ -806,15 +811,15 @@ void frames_begin(void *(*symbol)(const char *name))
 	if (!find_version(get_version, symbol("_Py_MergeZeroLocalRefcount")) || !find_sizes() ||
 	    !frames.code_type || !frames.str_type || !frames.bytes_type)
 		return;
-	frames.head = frames.at.type + (uint32_t)sizeof(void *);
-	if (frames.at.minor < 9)
+	frames.head = frames.at.frame[FRAME_TYPE] + (uint32_t)sizeof(void *);
+	if (!frames.at.holder_is_current)
 		*(void **)&frames.tstate = symbol("PyGILState_GetThisThreadState");
 	/* PyTypeObject.tp_basicsize: from 3.11 on, the instructions follow the object. */
 	frames.first_instruction = u32_at(frames.code_type,
 	                                  frames.head + 2 * (uint32_t)sizeof(void *));
 	frames.count = process.control->frames < PRELOAD_FRAMES_MAX ? process.control->frames
 	                                                            : PRELOAD_FRAMES_MAX;
-	frames.on = (frames.at.minor >= 9 || frames.tstate) &&
+	frames.on = (frames.at.holder_is_current || frames.tstate) &&
 	            table_make(&frames.functions, FUNCTIONS) && table_make(&frames.lists, LISTS);
 }
 

@@ -21,6 +21,7 @@
 #endif
 
 #include "preload/format.h"
+#include "python/layout.h"
 
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -272,6 +273,10 @@ uint32_t frames_now(struct gil *g);
 uint32_t frames_of_holder(const struct gil *g);
 void frames_again(void);
 
+/* Completes the layout of the version that it is of, from the file PRELOAD_OFFSETS. False: the file does
+ * not have that version. */
+bool frames_layout(struct python_layout *layout);
+
 /* The innermost frame of this thread, which holds the GIL; NULL: unknown. */
 const char *frames_innermost(const struct gil *g);
 
@@ -522,9 +527,9 @@ static inline struct self *join_self(void)
 	return &self;
 }
 
-/* CPython 3.7 and later: offsets in struct _gil_runtime_state, backwards from cond. */
-#define GIL_LAST_HOLDER 24
-#define GIL_LOCKED      16
+/* Backwards from cond. */
+#define GIL_LAST_HOLDER (PYTHON_GIL_COND - PYTHON_GIL_HOLDER)
+#define GIL_LOCKED      (PYTHON_GIL_COND - PYTHON_GIL_LOCKED)
 
 static inline bool join_is_locked(const struct gil *g)
 {

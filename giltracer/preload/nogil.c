@@ -31,8 +31,8 @@ enum published {
 	INTERP_GC,
 	THREAD_INTERP,
 	THREAD_FRAME,
-	FRAME_PREVIOUS,
-	FRAME_CODE,
+	CALLER,
+	EXECUTABLE,
 	FRAME_LOCALS,
 	CODE_LOCAL_NAMES,
 	OBJECT_TYPE,
@@ -111,7 +111,7 @@ static bool is_class(const char *object)
 
 static const char *code_of(const char *frame)
 {
-	uintptr_t code = (uintptr_t)pointer_from(frame, nogil.at[FRAME_CODE]);
+	uintptr_t code = (uintptr_t)pointer_from(frame, nogil.at[EXECUTABLE]);
 
 	return (const char *)(code & ~(uintptr_t)3);
 }
@@ -257,7 +257,7 @@ struct entry {
 /* Of the module of the frame's function. */
 static bool find_global(struct description *d, const char *frame)
 {
-	const char *globals = pointer_from(frame, nogil.at[FRAME_PREVIOUS] + FRAME_GLOBALS);
+	const char *globals = pointer_from(frame, nogil.at[CALLER] + FRAME_GLOBALS);
 	const char *at = globals && type_of(globals) == nogil.dict_type
 	                         ? pointer_from(globals, nogil.at[DICT_KEYS])
 	                         : NULL;
@@ -293,7 +293,7 @@ static void find_name(struct description *d)
 	for (unsigned i = 0; frame && i < FRAMES_MAX; i++) {
 		if (is_function(frame) && (find_local(d, frame) || find_global(d, frame)))
 			return;
-		frame = pointer_from(frame, nogil.at[FRAME_PREVIOUS]);
+		frame = pointer_from(frame, nogil.at[CALLER]);
 	}
 }
 

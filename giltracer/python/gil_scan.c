@@ -15,13 +15,7 @@
 #include "binary/symexec.h"
 #include "binary/symexec_step.h"
 #include "binary/x86.h"
-
-/* Offsets in struct _gil_runtime_state. */
-#define GIL_LOCKED       0x10
-#define GIL_COND         0x20
-#define GIL_MUTEX        0x50
-#define GIL_SWITCH_COND  0x78
-#define GIL_SWITCH_MUTEX 0xa8
+#include "python/layout.h"
 
 struct gil_scanner {
 	const struct symbols *symbols;
@@ -133,8 +127,9 @@ static bool gil_scan_waits_for_gil(const struct symexec_call *call)
 {
 	if (call->reg[SYMEXEC_DI].node == 0 && call->reg[SYMEXEC_SI].node == 0)
 		return true;
-	return symexec_same(call->reg[SYMEXEC_SI],
-	                    symexec_plus(call->reg[SYMEXEC_DI], GIL_MUTEX - GIL_COND));
+	return symexec_same(
+		call->reg[SYMEXEC_SI],
+		symexec_plus(call->reg[SYMEXEC_DI], PYTHON_GIL_MUTEX - PYTHON_GIL_COND));
 }
 
 /*
@@ -248,10 +243,10 @@ static void add_take(struct gil_scanner *scanner, const struct symexec *run, uin
 	if (gil_scan_take_at(scanner->gil, entry))
 		return;
 	take = vec_push(&scanner->gil->takes);
-	*take = (struct gil_scan_take){
-		.entry = entry,
-		.gil = symexec_expression(run, symexec_plus(wait->reg[SYMEXEC_DI], -GIL_COND))
-	};
+	*take = (struct gil_scan_take){ .entry = entry,
+		                        .gil = symexec_expression(
+						run, symexec_plus(wait->reg[SYMEXEC_DI],
+		                                                  -PYTHON_GIL_COND)) };
 	find_returned(scanner, run, take, wait->reg[SYMEXEC_SI]);
 	if (wait->reg[SYMEXEC_DI].node == 0) {
 		scanner->fixed = true;
@@ -403,8 +398,8 @@ static bool releases_gil(const struct gil_scanner *scanner, const struct symexec
 	if (scanner->fixed && cond.node == 0)
 		return cond.off == scanner->cond && call->lock.node == 0 &&
 		       call->lock.off == scanner->mutex;
-	return symexec_same(call->lock, symexec_plus(cond, GIL_MUTEX - GIL_COND)) &&
-	       stored_zero(call, symexec_plus(cond, GIL_LOCKED - GIL_COND));
+	return symexec_same(call->lock, symexec_plus(cond, PYTHON_GIL_MUTEX - PYTHON_GIL_COND)) &&
+	       stored_zero(call, symexec_plus(cond, PYTHON_GIL_LOCKED - PYTHON_GIL_COND));
 }
 
 /*
@@ -420,7 +415,8 @@ static bool tells_of_switch(const struct gil_scanner *scanner, const struct syme
 		if (wait->import && !strcmp(wait->import, "pthread_cond_timedwait") &&
 		    gil_scan_waits_for_gil(wait) &&
 		    symexec_same(call->reg[SYMEXEC_DI],
-		                 symexec_plus(wait->reg[SYMEXEC_DI], GIL_SWITCH_COND - GIL_COND)))
+		                 symexec_plus(wait->reg[SYMEXEC_DI],
+		                              PYTHON_GIL_SWITCH_COND - PYTHON_GIL_COND)))
 			return true;
 	}
 	return scanner->fixed && gil_scan_take_at(scanner->gil, function) &&
@@ -433,7 +429,7 @@ static bool is_of_other_lock(const struct gil_scanner *scanner, const struct sym
 	struct symexec_value cond = call->reg[SYMEXEC_DI];
 
 	return !scanner->fixed && call->has_lock && cond.node && call->lock.node == cond.node &&
-	       !symexec_same(call->lock, symexec_plus(cond, GIL_MUTEX - GIL_COND));
+	       !symexec_same(call->lock, symexec_plus(cond, PYTHON_GIL_MUTEX - PYTHON_GIL_COND));
 }
 
 /*
@@ -461,15 +457,15 @@ static void find_waited(struct gil_scan_release *release, const struct symexec *
 
 	for (size_t i = 0; i < run->calls.n; i++)
 		if (gil_scan_is_call_of(&run->calls.v[i], "pthread_cond_wait",
-		                        symexec_plus(gil, GIL_SWITCH_COND)))
+		                        symexec_plus(gil, PYTHON_GIL_SWITCH_COND)))
 			waits = true;
 	for (size_t i = 0; waits && i < run->calls.n; i++)
 		if (gil_scan_is_call_of(&run->calls.v[i], "pthread_mutex_unlock",
-		                        symexec_plus(gil, GIL_SWITCH_MUTEX)))
+		                        symexec_plus(gil, PYTHON_GIL_SWITCH_MUTEX)))
 			*vec_push(&release->waited) = run->calls.v[i].address;
 	for (size_t i = 0; waits && !release->waited.n && i < run->calls.n; i++)
 		if (gil_scan_is_call_of(&run->calls.v[i], "pthread_cond_wait",
-		                        symexec_plus(gil, GIL_SWITCH_COND)))
+		                        symexec_plus(gil, PYTHON_GIL_SWITCH_COND)))
 			*vec_push(&release->waited) = run->calls.v[i].next;
 }
 
@@ -515,7 +511,7 @@ static bool is_drop(struct gil_scanner *scanner, const struct symexec *run, uint
 static void add_release(struct gil_scanner *scanner, const struct symexec *run,
                         const struct symexec_call *call, uint64_t function)
 {
-	struct symexec_value gil = symexec_plus(call->reg[SYMEXEC_DI], -GIL_COND);
+	struct symexec_value gil = symexec_plus(call->reg[SYMEXEC_DI], -PYTHON_GIL_COND);
 
 	struct gil_scan_release *release = vec_push(&scanner->gil->releases);
 

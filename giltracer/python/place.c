@@ -76,12 +76,12 @@ static char *deref(const char *inner, uint32_t offset)
 
 static char *current_frame(const struct probedef *def, const char *tstate)
 {
-	char *first = deref(tstate, def->frame[FRAME_CURRENT]);
+	char *first = deref(tstate, def->layout.frame[FRAME_CURRENT]);
 	char *second;
 
-	if (def->frame[FRAME_CURRENT2] == PROBEDEF_NO_OFFSET)
+	if (def->layout.frame[FRAME_CURRENT2] == PYTHON_NO_OFFSET)
 		return first;
-	second = deref(first, def->frame[FRAME_CURRENT2]);
+	second = deref(first, def->layout.frame[FRAME_CURRENT2]);
 	free(first);
 	return second;
 }
@@ -115,16 +115,16 @@ static void framefetch_add(struct str *out, const struct probedef *def, const ch
 	CLEANUP(free) char *frame = current_frame(def, tstate);
 	/* Loading a file moves it by whole pages, so the lowest byte of an address does not
 	 * change. */
-	uint32_t type = def->frame[FRAME_TYPE] + !(at->code_type & 0xff);
+	uint32_t type = def->layout.frame[FRAME_TYPE] + !(at->code_type & 0xff);
 
 	str_addf(out, "%sct=\\0x%" PRIx64 ":u64", out->len ? " " : "", at->code_type - probe);
-	if (at->none && def->minor >= 13 && count > 1)
+	if (at->none && def->layout.minor >= 13 && count > 1)
 		str_addf(out, " cn=\\0x%" PRIx64 ":u64", at->none - probe);
 	for (unsigned k = 0; k < count; k++) {
 		char *caller;
 
-		add_frame(out, def->frame, frame, type, k);
-		caller = deref(frame, def->frame[FRAME_PREVIOUS]);
+		add_frame(out, def->layout.frame, frame, type, k);
+		caller = deref(frame, def->layout.frame[FRAME_PREVIOUS]);
 		free(frame);
 		frame = caller;
 	}
@@ -587,14 +587,14 @@ static bool has_function(const struct placer *p, const char *name)
 /* What cannot be recorded because probes are missing; NULL: nothing. */
 static const char *find_note(const struct placer *p)
 {
-	const char *note = p->def->free_threaded ? freethreaded_note(p->set) : NULL;
+	const char *note = p->def->layout.free_threaded ? freethreaded_note(p->set) : NULL;
 
 	if (note)
 		return note;
 	if (p->code->gave_up)
 		return "the search of the machine code was ended because it takes too long for a "
 		       "file of this size: functions or releases of the GIL may have no probe";
-	if (!p->def->free_threaded && !p->set->releases_known)
+	if (!p->def->layout.free_threaded && !p->set->releases_known)
 		return "some releases of the GIL have no probe: the ends of these holds are "
 		       "inferred";
 	return NULL;

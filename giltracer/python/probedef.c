@@ -237,15 +237,20 @@ static int read_schema(struct reader *r, yaml_node_t *node)
 static int read_python(struct reader *r, yaml_node_t *node, struct probedef *def)
 {
 	const char *text = scalar(node);
+	struct python_layout layout;
+	unsigned minor;
 	char *end;
 
 	if (!text || text[0] != '3' || text[1] != '.' || !isdigit((unsigned char)text[2]) ||
 	    strlen(text) > 5)
 		return fail(r, node, "not a CPython version, 3.N or 3.Nt:", text);
-	def->major = 3;
-	def->minor = (unsigned)strtoul(text + 2, &end, 10);
-	def->free_threaded = *end == 't';
-	end += def->free_threaded;
+	minor = (unsigned)strtoul(text + 2, &end, 10);
+	python_layout_init(&layout, 3, minor, *end == 't');
+	memcpy(layout.frame, def->layout.frame, sizeof(layout.frame));
+	memcpy(layout.memory, def->layout.memory, sizeof(layout.memory));
+	memcpy(layout.call, def->layout.call, sizeof(layout.call));
+	def->layout = layout;
+	end += *end == 't';
 	return *end ? fail(r, node, "not a CPython version, 3.N or 3.Nt:", text) : 0;
 }
 
@@ -259,7 +264,7 @@ static int read_lock(struct reader *r, yaml_node_t *node, struct probedef *def)
 	return 0;
 }
 
-/* In the order of enum probedef_frame_key. */
+/* In the order of enum python_frame_key. */
 static const char *const frame_keys[FRAME_KEYS] = {
 	"current", "current2", "previous", "code",  "instruction", "instruction-size",
 	"type",    "line",     "name",     "state", "text",
@@ -272,6 +277,10 @@ static const char *const memory_keys[MEMORY_KEYS] = {
 	"table",        "instructions",     "size",           "bytes",
 	"length",       "wide-text",        "modules",        "cached-keys",
 	"debugger",
+};
+
+static const char *const call_keys[CALL_KEYS] = {
+	"globals", "stack-top", "state", "evaluator", "owner", "generator", "locals",
 };
 
 /* A mapping of names to offsets; seen has a bit for each name that was given. */
@@ -309,12 +318,12 @@ static int offset_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value, v
 	return fail(r, key, "unknown key", scalar(key));
 }
 
-/* optional: a bit for each key that may be missing; its value is then PROBEDEF_NO_OFFSET. */
+/* optional: a bit for each key that may be missing; its value is then PYTHON_NO_OFFSET. */
 static int read_offsets(struct reader *r, yaml_node_t *node, struct offsets_reader *offsets,
                         unsigned optional)
 {
 	for (unsigned i = 0; i < offsets->count; i++)
-		offsets->values[i] = PROBEDEF_NO_OFFSET;
+		offsets->values[i] = PYTHON_NO_OFFSET;
 	if (each_pair(r, node, offset_pair, offsets) < 0)
 		return -1;
 	for (unsigned i = 0; i < offsets->count; i++)
@@ -325,11 +334,12 @@ static int read_offsets(struct reader *r, yaml_node_t *node, struct offsets_read
 
 static int read_frame(struct reader *r, yaml_node_t *node, struct probedef *def)
 {
-	struct offsets_reader offsets = { frame_keys, FRAME_KEYS, def->frame, 0, NULL };
+	struct offsets_reader offsets = { frame_keys, FRAME_KEYS, def->layout.frame, 0, NULL };
 
 	if (read_offsets(r, node, &offsets, 1u << FRAME_CURRENT2) < 0)
 		return -1;
-	if (def->frame[FRAME_INSTRUCTION_SIZE] != 4 && def->frame[FRAME_INSTRUCTION_SIZE] != 8)
+	if (def->layout.frame[FRAME_INSTRUCTION_SIZE] != 4 &&
+	    def->layout.frame[FRAME_INSTRUCTION_SIZE] != 8)
 		return fail(r, node, "instruction-size is neither 4 nor 8", NULL);
 	def->has_frame = true;
 	return 0;
@@ -342,7 +352,8 @@ static int read_frame(struct reader *r, yaml_node_t *node, struct probedef *def)
 
 static int read_memory(struct reader *r, yaml_node_t *node, struct probedef *def)
 {
-	struct offsets_reader offsets = { memory_keys, MEMORY_KEYS, def->memory, 0, &def->root };
+	struct offsets_reader offsets = { memory_keys, MEMORY_KEYS, def->layout.memory, 0,
+		                          &def->root };
 
 	if (read_offsets(r, node, &offsets, MEMORY_NEWER_KEYS | MEMORY_GIL_KEYS) < 0)
 		return -1;
@@ -351,6 +362,13 @@ static int read_memory(struct reader *r, yaml_node_t *node, struct probedef *def
 	if ((offsets.seen & MEMORY_GIL_KEYS) && ~offsets.seen & MEMORY_GIL_KEYS)
 		return fail(r, node, "give all keys of the GIL or none", NULL);
 	return 0;
+}
+
+static int read_calls(struct reader *r, yaml_node_t *node, struct probedef *def)
+{
+	struct offsets_reader offsets = { call_keys, CALL_KEYS, def->layout.call, 0, NULL };
+
+	return read_offsets(r, node, &offsets, (1u << CALL_KEYS) - 1);
 }
 
 /* The top-level keys that were given. */
@@ -362,6 +380,7 @@ enum top_keys {
 	TOP_IDENTITY = 16,
 	TOP_FRAME = 32,
 	TOP_MEMORY = 64,
+	TOP_CALLS = 128,
 };
 
 struct top {
@@ -397,6 +416,8 @@ static int top_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value, void
 		return mark(r, key, top, TOP_FRAME) < 0 ? -1 : read_frame(r, value, top->def);
 	if (!strcmp(k, "memory"))
 		return mark(r, key, top, TOP_MEMORY) < 0 ? -1 : read_memory(r, value, top->def);
+	if (!strcmp(k, "calls"))
+		return mark(r, key, top, TOP_CALLS) < 0 ? -1 : read_calls(r, value, top->def);
 	return fail(r, key, "unknown key", k);
 }
 
@@ -409,6 +430,8 @@ static int check_top(struct reader *r, const yaml_node_t *root, const struct top
 			return fail(r, root, "missing key", names[i]);
 	if (!top->def->functions.n)
 		return fail(r, root, "no functions", NULL);
+	if (top->def->has_frame && !top->def->root)
+		python_layout_of_frames(&top->def->layout);
 	if (top->def->shared && !top->def->identity.n)
 		return fail(r, root, "a shared GIL needs the key", "identity");
 	return 0;
@@ -434,6 +457,7 @@ int probedef_parse(struct probedef **ret, const char *name, const char *text, si
 	yaml_parser_t parser;
 	int status = 0;
 
+	python_layout_init(&def->layout, 0, 0, false);
 	if (!yaml_parser_initialize(&parser))
 		return error_set(err, ENOMEM, "%s: cannot start the YAML parser", name);
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
@@ -473,11 +497,11 @@ int probedef_find(struct probedef **ret, const struct python *python, struct err
 		                 python->version, name);
 	if (probedef_load(ret, path, err) < 0)
 		return -1;
-	if ((*ret)->major == python->major && (*ret)->minor == python->minor &&
-	    (*ret)->free_threaded == python->free_threaded)
+	if ((*ret)->layout.major == python->major && (*ret)->layout.minor == python->minor &&
+	    (*ret)->layout.free_threaded == python->free_threaded)
 		return 0;
-	error_set(err, EINVAL, "%s: is for Python %u.%u%s", path, (*ret)->major, (*ret)->minor,
-	          (*ret)->free_threaded ? "t" : "");
+	error_set(err, EINVAL, "%s: is for Python %u.%u%s", path, (*ret)->layout.major,
+	          (*ret)->layout.minor, (*ret)->layout.free_threaded ? "t" : "");
 	probedef_free(*ret);
 	return -1;
 }

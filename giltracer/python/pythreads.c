@@ -99,7 +99,7 @@ static bool read_keys(struct target *target, uint64_t address, struct keys *ret)
 	uint8_t raw[KEYS_SIZE];
 	bool general;
 
-	if (target->def->minor < 11)
+	if (target->def->layout.minor < 11)
 		return read_old_keys(target, address, ret);
 	if (!memory_read(target->pid, address, raw, sizeof(raw)) || raw[KEYS_INDEX_BYTES] > 32)
 		return false;
@@ -153,7 +153,7 @@ static bool pyobject_dict(struct target *target, uint64_t dict, struct pyentries
 	if (!dict || !memory_read(target->pid, dict, raw, sizeof(raw)))
 		return false;
 	values = bytes_u64(raw, DICT_VALUES);
-	if (values && target->def->minor >= 13)
+	if (values && target->def->layout.minor >= 13)
 		values += VALUES_FIRST;
 	return read_table(target, bytes_u64(raw, DICT_KEYS), values, ret);
 }
@@ -183,10 +183,10 @@ static bool find_managed(struct target *target, uint64_t object, const uint8_t *
 		return false;
 	values = bytes_u64(before, 0);
 	dict = bytes_u64(before, 8);
-	if (target->def->minor == 12) {
+	if (target->def->layout.minor == 12) {
 		values = dict & 1 ? dict + 1 : 0;
 		dict = dict & 1 ? 0 : dict;
-	} else if (target->def->minor > 12) {
+	} else if (target->def->layout.minor > 12) {
 		values = dict ? 0 : inline_values(target, object, type);
 	}
 	*ret_dict = values ? 0 : dict;
@@ -201,11 +201,11 @@ static bool pyobject_attributes(struct target *target, uint64_t object, struct p
 	uint64_t type, dict = 0, values = 0, keys, at;
 
 	ret->v.n = 0;
-	if (!memory_u64(target->pid, object + target->def->frame[FRAME_TYPE], &type) ||
+	if (!memory_u64(target->pid, object + target->def->layout.frame[FRAME_TYPE], &type) ||
 	    !memory_read(target->pid, type, raw, sizeof(raw)))
 		return false;
 	at = bytes_u64(raw, TYPE_DICT_OFFSET);
-	if (target->def->minor >= 11 && bytes_u64(raw, TYPE_FLAGS) & FLAG_MANAGED_DICT) {
+	if (target->def->layout.minor >= 11 && bytes_u64(raw, TYPE_FLAGS) & FLAG_MANAGED_DICT) {
 		if (!find_managed(target, object, raw, &dict, &values))
 			return false;
 	} else if (at > INT32_MAX || !at || !memory_u64(target->pid, object + at, &dict)) {
@@ -213,7 +213,8 @@ static bool pyobject_attributes(struct target *target, uint64_t object, struct p
 	}
 	if (!values)
 		return pyobject_dict(target, dict, ret);
-	return memory_u64(target->pid, type + target->def->memory[MEMORY_CACHED_KEYS], &keys) &&
+	return memory_u64(target->pid, type + target->def->layout.memory[MEMORY_CACHED_KEYS],
+	                  &keys) &&
 	       read_table(target, keys, values, ret);
 }
 
@@ -223,16 +224,16 @@ static bool is_name(struct target *target, const uint8_t *raw, const char *name)
 {
 	size_t len = strlen(name);
 
-	return bytes_u64(raw, target->def->memory[MEMORY_LENGTH]) == len &&
+	return bytes_u64(raw, target->def->layout.memory[MEMORY_LENGTH]) == len &&
 	       target_is_ascii(target, raw) &&
-	       !memcmp(raw + target->def->frame[FRAME_TEXT], name, len);
+	       !memcmp(raw + target->def->layout.frame[FRAME_TEXT], name, len);
 }
 
 /* The value for the key name, an ASCII str; 0: none. */
 static uint64_t pyentries_find(struct target *target, const struct pyentries *entries,
                                const char *name)
 {
-	size_t size = target->def->frame[FRAME_TEXT] + strlen(name) + 1;
+	size_t size = target->def->layout.frame[FRAME_TEXT] + strlen(name) + 1;
 	CLEANUP(free) uint8_t *raw = xcalloc(entries->v.n + 1, size);
 	struct batch batch = { 0 };
 	uint64_t ret = 0;
@@ -266,7 +267,8 @@ static uint64_t find_active(struct target *target, uint64_t interpreter)
 	struct pyentries entries = { 0 };
 	uint64_t modules, module = 0, dict, ret = 0;
 
-	if (memory_u64(target->pid, interpreter + target->def->memory[MEMORY_MODULES], &modules) &&
+	if (memory_u64(target->pid, interpreter + target->def->layout.memory[MEMORY_MODULES],
+	               &modules) &&
 	    pyobject_dict(target, modules, &entries))
 		module = pyentries_find(target, &entries, "threading");
 	if (module && memory_u64(target->pid, module + MODULE_DICT, &dict) &&

@@ -10,14 +10,14 @@
 #define AHEAD     256  /* maximum number of frames in one read, all of which fail if one is gone */
 #define GUESSES   (64u << 20) /* bytes of guesses that are read at once */
 
-static uint32_t frame_at(const struct stack_reader *r, enum probedef_frame_key key)
+static uint32_t frame_at(const struct stack_reader *r, enum python_frame_key key)
 {
-	return r->target->def->frame[key];
+	return r->target->def->layout.frame[key];
 }
 
 void stack_reader_init(struct stack_reader *r, const struct target *target)
 {
-	const uint32_t *frame = target->def->frame;
+	const uint32_t *frame = target->def->layout.frame;
 	size_t end = frame[FRAME_INSTRUCTION] + frame[FRAME_INSTRUCTION_SIZE];
 
 	*r = (struct stack_reader){ .target = target };
@@ -63,7 +63,7 @@ static bool read_current(struct stack_reader *r, struct raw_stack *const *stacks
 {
 	uint32_t at = frame_at(r, FRAME_CURRENT2);
 
-	if (at == PROBEDEF_NO_OFFSET)
+	if (at == PYTHON_NO_OFFSET)
 		return true;
 	for (size_t i = 0; i < n; i++)
 		if (stacks[i]->current)

@@ -40,14 +40,14 @@ struct codes {
 	struct live_code others; /* in place of those for which there is no room */
 };
 
-static uint32_t frame_offset(const struct target *target, enum probedef_frame_key key)
+static uint32_t frame_offset(const struct target *target, enum python_frame_key key)
 {
-	return target->def->frame[key];
+	return target->def->layout.frame[key];
 }
 
-static uint32_t memory_offset(const struct target *target, enum probedef_memory_key key)
+static uint32_t memory_offset(const struct target *target, enum python_memory_key key)
 {
-	return target->def->memory[key];
+	return target->def->layout.memory[key];
 }
 
 /* Decode the characters of a str, size bytes each. */
@@ -204,10 +204,10 @@ uint32_t target_line(struct target *target, const struct live_code *code, uint64
 	if (offset > INT32_MAX || target->line_bytes > LINE_BYTES_MAX)
 		return 0;
 	target->line_bytes += code->table_len;
-	if (target->def->minor == 10 && offset > 0)
-		offset *= 2; /* counted in code units */
-	return pycode_table_line(target->def->minor, code->first_line, code->table, code->table_len,
-	                         offset);
+	if (!first && offset > 0)
+		offset *= target->def->layout.unit;
+	return pycode_table_line(target->def->layout.minor, code->first_line, code->table,
+	                         code->table_len, offset);
 }
 
 /* ---- the process */
@@ -296,7 +296,7 @@ int target_open_at(struct target **ret, pid_t pid, struct probedef *def, uint64_
 
 	target->def = def;
 	target->process.python = xcalloc(1, sizeof(*target->process.python));
-	target->process.python->free_threaded = def->free_threaded;
+	target->process.python->free_threaded = def->layout.free_threaded;
 	target->root = root;
 	target->code_type = code_type;
 	if (check_definition(target, err) < 0)
@@ -348,7 +348,8 @@ static void put_code(FILE *out, const struct live_code *code)
 
 static bool is_same_version(const struct target *a, const struct target *b)
 {
-	return a->def->major == b->def->major && a->def->minor == b->def->minor;
+	return a->def->layout.major == b->def->layout.major &&
+	       a->def->layout.minor == b->def->layout.minor;
 }
 
 int codes_write(struct target *const *targets, size_t n, const char *path, struct error *err)
@@ -365,11 +366,11 @@ int codes_write(struct target *const *targets, size_t n, const char *path, struc
 		     is_same_version(target, targets[t]) && target_code_at(targets[t], i); i++)
 			count++;
 	fwrite("GTCODES1", 1, 8, w.out);
-	fputc((int)target->def->major, w.out);
-	fputc((int)target->def->minor, w.out);
+	fputc((int)target->def->layout.major, w.out);
+	fputc((int)target->def->layout.minor, w.out);
 	fputc(0, w.out);
 	fputc(0, w.out);
-	put_u32(w.out, target->def->memory[MEMORY_INSTRUCTIONS]);
+	put_u32(w.out, target->def->layout.memory[MEMORY_INSTRUCTIONS]);
 	put_u64(w.out, count);
 	for (size_t t = 0; t < n; t++)
 		for (size_t i = 0;

@@ -88,10 +88,10 @@ struct joining {
 
 static int find(struct joining *ret, const struct target *target, struct error *err)
 {
-	const uint32_t *at = target->def->memory;
+	const uint32_t *at = target->def->layout.memory;
 
 	*ret = (struct joining){ .target = target };
-	ret->calls = at[MEMORY_DEBUGGER] == PROBEDEF_NO_OFFSET && !target->def->free_threaded;
+	ret->calls = at[MEMORY_DEBUGGER] == PYTHON_NO_OFFSET && !target->def->layout.free_threaded;
 	if ((ret->calls ? remote_call_find(&ret->call, target, err)
 	                : remote_exec_find(&ret->exec, target, err)) < 0)
 		return -1;

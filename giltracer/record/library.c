@@ -187,26 +187,6 @@ char *preloading_variable(const char *library)
 
 /* ---- files that the library reads from its folder */
 
-static struct preload_offsets offsets_of(const struct probedef *def)
-{
-	return (struct preload_offsets){
-		.major = def->major,
-		.minor = def->minor,
-		.current = def->frame[FRAME_CURRENT],
-		.current2 = def->frame[FRAME_CURRENT2],
-		.previous = def->frame[FRAME_PREVIOUS],
-		.code = def->frame[FRAME_CODE],
-		.instruction = def->frame[FRAME_INSTRUCTION],
-		.instruction_size = def->frame[FRAME_INSTRUCTION_SIZE],
-		.type = def->frame[FRAME_TYPE],
-		.line = def->frame[FRAME_LINE],
-		.name = def->frame[FRAME_NAME],
-		.state = def->frame[FRAME_STATE],
-		.text = def->frame[FRAME_TEXT],
-		.free_threaded = def->free_threaded,
-	};
-}
-
 /* A child may run another version of Python than the program. */
 static int write_offsets(const struct preloading *p, struct error *err)
 {
@@ -223,13 +203,11 @@ static int write_offsets(const struct preloading *p, struct error *err)
 	while ((entry = readdir(dir))) {
 		CLEANUP(free) char *file = xasprintf("%s/%s", folder, entry->d_name);
 		CLEANUP(probedef_free) struct probedef *def = NULL;
-		struct preload_offsets offsets;
 
 		if (!str_has_suffix(entry->d_name, ".yaml") || probedef_load(&def, file, err) < 0 ||
 		    !def->has_frame)
 			continue;
-		offsets = offsets_of(def);
-		fwrite(&offsets, sizeof(offsets), 1, out);
+		fwrite(&def->layout, sizeof(def->layout), 1, out);
 	}
 	return fflush(out) || ferror(out) ? error_errno(err, "%s", path) : 0;
 }
@@ -289,7 +267,7 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 	                      p->folder);
 	if (plan->bootstrap && write_own(p, plan->bootstrap, err) < 0)
 		return -1;
-	if (plan->frames && write_offsets(p, err) < 0)
+	if (write_offsets(p, err) < 0)
 		return -1;
 	return map_control(p, plan, err);
 }

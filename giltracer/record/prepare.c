@@ -532,10 +532,11 @@ static char *plan_stack(const struct python *python)
 	if (probedef_find(&def, python, &ignored) < 0 || !def->has_frame ||
 	    preloading_check(&library, python, &ignored) < 0)
 		return NULL;
-	ret = xasprintf("%u.%u %u %d %s", def->major, def->minor, def->frame[FRAME_CURRENT],
-	                def->frame[FRAME_CURRENT2] == PROBEDEF_NO_OFFSET
+	ret = xasprintf("%u.%u %u %d %s", def->layout.major, def->layout.minor,
+	                def->layout.frame[FRAME_CURRENT],
+	                def->layout.frame[FRAME_CURRENT2] == PYTHON_NO_OFFSET
 	                        ? -1
-	                        : (int)def->frame[FRAME_CURRENT2],
+	                        : (int)def->layout.frame[FRAME_CURRENT2],
 	                library.library);
 	preloading_done(&library);
 	return ret;

@@ -34,14 +34,14 @@ static void put(size_t i, size_t at, uint64_t value)
 	memcpy(memory + i * PLACE + at, &value, sizeof(value));
 }
 
-static uint32_t member(enum probedef_memory_key key)
+static uint32_t member(enum python_memory_key key)
 {
-	return target->def->memory[key];
+	return target->def->layout.memory[key];
 }
 
-static uint32_t frame(enum probedef_frame_key key)
+static uint32_t frame(enum python_frame_key key)
 {
-	return target->def->frame[key];
+	return target->def->layout.frame[key];
 }
 
 /* Opens memory of count places as that of an interpreter; ends the test if that is impossible. */
@@ -95,7 +95,7 @@ static void put_frame(size_t i, uint64_t previous)
 /* What FRAME_CURRENT of a thread has to be for the innermost frame i. */
 static uint64_t current(size_t i)
 {
-	if (frame(FRAME_CURRENT2) == PROBEDEF_NO_OFFSET)
+	if (frame(FRAME_CURRENT2) == PYTHON_NO_OFFSET)
 		return place(i);
 	put(NAME, PLACE - 8, place(i));
 	return place(NAME) + PLACE - 8 - frame(FRAME_CURRENT2);

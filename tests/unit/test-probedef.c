@@ -25,7 +25,8 @@ static void test_good(void)
 	if (!ok(probedef_parse(&def, "x", text, strlen(text), &err) == 0,
 	        "a valid definition is read"))
 		return;
-	ok(def->major == 3 && def->minor == 12 && !def->shared, "version and kind of GIL are read");
+	ok(def->layout.major == 3 && def->layout.minor == 12 && !def->shared,
+	   "version and kind of GIL are read");
 	is_u64(def->functions.n, 2, "functions are read");
 	is_str(def->functions.v[0].gil, "+0x180(+0x10(arg1))",
 	       "the expression of the GIL's address is read");
@@ -47,7 +48,8 @@ static void test_free_threaded(void)
 	if (!ok(probedef_parse(&def, "x", text, strlen(text), &err) == 0,
 	        "a definition of 3.13t is read"))
 		return;
-	ok(def->minor == 13 && def->free_threaded, "3.13t is the free-threaded build");
+	ok(def->layout.minor == 13 && def->layout.free_threaded,
+	   "3.13t is the free-threaded build");
 	f = &def->functions.v[1];
 	is_str(f->without, "b", "the key 'without' is read");
 	is_u64(f->fetch.n, 2, "other fetched values are read");

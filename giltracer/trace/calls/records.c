@@ -2,6 +2,7 @@
 /* Turns the records of a thread into calls, and into events of tasks. */
 #include <string.h>
 
+#include "python/layout.h"
 #include "trace/calls/reader.h"
 #include "trace/names.h"
 
@@ -11,9 +12,6 @@
 /* How many callers are searched for one that is not a function of trio or of Python's own
  * library. */
 #define CALLERS_MAX 16
-
-/* From this version on, sys.monitoring tells whether a coroutine begins or continues. */
-#define TELLS_START 12
 
 static void begin_call(struct reader *r, struct calls *calls, const struct part *part,
                        uint32_t code, uint64_t t)
@@ -181,7 +179,7 @@ static void begin_coroutine(struct reader *r, const struct part *part, uint64_t 
 	if (code && code->coroutine)
 		calls_tasks_begin(&r->tasks, calls_function_name(r, part, number_of(word)),
 		                  type_of(word) == PRELOAD_CALL_START &&
-		                          code->minor >= TELLS_START);
+		                          python_has_monitoring(code->minor));
 }
 
 static void end_coroutine(struct reader *r, const struct part *part, uint64_t word)
