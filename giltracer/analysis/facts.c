@@ -378,18 +378,16 @@ struct cpu_users cpu_users_find(const struct recording_pass *pass)
 	return users;
 }
 
-double cpu_users_own_percent(const struct recording_pass *pass)
+double cpu_users_own_percent(const struct cpu_users *users)
 {
-	struct cpu_users users = cpu_users_find(pass);
-	uint64_t own_ns = 0, told_ns = 0;
+	uint64_t own_ns = 0, known_ns = 0;
 
-	for (size_t i = 0; i < users.list.n; i++) {
-		told_ns += users.list.v[i].ns;
-		if (!users.list.v[i].name)
-			own_ns = users.list.v[i].ns;
+	for (size_t i = 0; i < users->list.n; i++) {
+		known_ns += users->list.v[i].ns;
+		if (!users->list.v[i].name)
+			own_ns = users->list.v[i].ns;
 	}
-	vec_done(&users.list);
-	return told_ns ? facts_percent(own_ns, told_ns) : -1;
+	return known_ns ? facts_percent(own_ns, known_ns) : -1;
 }
 
 static int compare_rows(const void *va, const void *vb)

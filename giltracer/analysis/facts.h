@@ -202,7 +202,7 @@ const char *cpu_users_program(const struct recording_pass *pass, uint32_t by, ui
 
 /* The share of the runnable time with a known CPU user during which that user was a thread of the
  * traced program, in percent; negative: unknown. */
-double cpu_users_own_percent(const struct recording_pass *pass);
+double cpu_users_own_percent(const struct cpu_users *users);
 
 /* Events that perf counted in addition (--event), by counter and thread. */
 

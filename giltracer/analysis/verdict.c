@@ -863,7 +863,7 @@ static void add_between(struct reasons *to, const struct charges *c)
 /* What helps against a lack of CPUs: the advice depends on which programs had the CPUs. */
 static enum reason_code cpu_advice(const struct analysis *a)
 {
-	double own = cpu_users_own_percent(a->pass);
+	double own = cpu_users_own_percent(&a->cpu_users);
 
 	if (evidence_is_throttled(&a->evidence))
 		return ADVICE_QUOTA;

@@ -245,40 +245,6 @@ unsigned sampled_add_place(struct str *out, const struct recording_pass *pass,
 	return utf8_columns(str_get(out) + len);
 }
 
-/* Append the sentence for a reason about samples. */
-static void sampled_add_reason(struct str *out, const struct analysis *a, const struct reason *r)
-{
-	CLEANUP(str_done) struct str name = { 0 };
-
-	if (r->place)
-		sampled_add_place(&name, a->pass, r->place, NAME_COLUMNS);
-	else if (r->thread != MODEL_NONE)
-		wording_add_thread(&name, a->pass, r->thread);
-	switch (r->code) {
-	case REASON_SAMPLED:
-		say_sampled(out, r->count, r->number);
-		return;
-	case REASON_SAMPLED_NO_GIL:
-		say_sampled_no_gil(out, r->count);
-		return;
-	case REASON_SAMPLED_HOLDER:
-		say_sampled_holder(out, str_get(&name), r->percent);
-		return;
-	case REASON_SAMPLED_HELD:
-		say_sampled_held(out, r->percent, str_get(&name));
-		return;
-	case REASON_SAMPLED_PLACE:
-		say_sampled_place(out, r->percent, str_get(&name),
-		                  sampled_what_text(r->place->what));
-		return;
-	case QUALITY_SAMPLED:
-		say_quality_sampled(out, r->count);
-		return;
-	default:
-		return;
-	}
-}
-
 /* Patterns. */
 
 static const struct {
@@ -795,6 +761,23 @@ static void add_step(struct str *out, const struct analysis *a, const struct rea
 	say_step_in(out, r->delay->busy_ns, str_get(&function));
 }
 
+static void add_sampled(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done) struct str name = { 0 };
+
+	if (r->code == REASON_SAMPLED_HOLDER) {
+		wording_add_thread(&name, a->pass, r->thread);
+		say_sampled_holder(out, str_get(&name), r->percent);
+		return;
+	}
+	sampled_add_place(&name, a->pass, r->place, NAME_COLUMNS);
+	if (r->code == REASON_SAMPLED_HELD)
+		say_sampled_held(out, r->percent, str_get(&name));
+	else
+		say_sampled_place(out, r->percent, str_get(&name),
+		                  sampled_what_text(r->place->what));
+}
+
 static void add_import(struct str *out, const struct reason *r)
 {
 	CLEANUP(str_done) struct str module = { 0 };
@@ -974,8 +957,22 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 	case QUALITY_LOST:
 		say_quality_lost(out, r->count);
 		return;
+	case REASON_SAMPLED:
+		say_sampled(out, r->count, r->number);
+		return;
+	case REASON_SAMPLED_NO_GIL:
+		say_sampled_no_gil(out, r->count);
+		return;
+	case REASON_SAMPLED_HOLDER:
+	case REASON_SAMPLED_HELD:
+	case REASON_SAMPLED_PLACE:
+		add_sampled(out, a, r);
+		return;
+	case QUALITY_SAMPLED:
+		say_quality_sampled(out, r->count);
+		return;
 	default:
-		sampled_add_reason(out, a, r);
+		return;
 	}
 }
 
