@@ -105,6 +105,16 @@ unsaid() {
 }
 is "$(unsaid)" '' 'each phrase is said somewhere'
 
+# unworded HEADER: print the codes of reasons, advice and quality that words.c does not put into words.
+unworded() {
+	grep -oE '^[[:space:]](REASON|ADVICE|QUALITY)_[A-Z_]+' "$1" | while read -r code; do
+		grep -qw "$code" report/words.c || echo "$code"
+	done
+}
+is "$(unworded analysis/verdict.h)" '' 'each reason of a verdict has a sentence'
+printf '\tREASON_NONE_SUCH,\n\tREASON_GIL_BOUND,\n' >"$scratch/verdict.h"
+is "$(unworded "$scratch/verdict.h")" 'REASON_NONE_SUCH' '  and one without is seen'
+
 # The checks themselves detect violations.
 printf 'See `model/model.h`, `model/none.h`, `share/doc/`, [it](share/none.md) and `--none`.\n' >"$scratch/x.md"
 is "$(absent "$scratch/x.md" | tr '\n' ' ')" 'model/none.h share/none.md ' \
