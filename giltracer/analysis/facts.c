@@ -138,7 +138,8 @@ static int descending(uint64_t a, uint64_t b)
 
 static uint64_t blocked(const struct model_thread *t)
 {
-	return model_thread_wait_ns(t) + t->gil_ns[GIL_LOCK_WAIT] + t->gil_ns[GIL_STOPPED];
+	return model_thread_wait_ns(t) + t->gil_ns[GIL_LOCK_WAIT] + t->gil_ns[GIL_SPINNING] +
+	       t->gil_ns[GIL_STOPPED];
 }
 
 static uint64_t blocks(const struct model_thread *t)

@@ -39,7 +39,7 @@ static struct locks_place *place_for(struct locks_places *places, const struct r
 static void add_span(struct locks_places *places, const struct recording_pass *pass,
                      const struct span *s, uint64_t ns)
 {
-	const struct model_lock *lock = s->state == GIL_LOCK_WAIT
+	const struct model_lock *lock = s->state == GIL_LOCK_WAIT || s->state == GIL_SPINNING
 	                                        ? &pass->model->locks.v[s->gil.lock]
 	                                        : NULL;
 	uint32_t frame = functions_frames(pass) ? s->gil.frame : 0;

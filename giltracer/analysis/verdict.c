@@ -510,6 +510,7 @@ static enum verdict_kind evidence_judge(struct evidence *e)
 #define WORTH_A_WORD 1  /* percent of a thread's life: worth reporting */
 #define WORTH_ADVICE 10 /* likewise */
 
+#define SHARED_FRAMES      64 /* the largest number that is compared */
 #define CHAINS             2  /* the largest number that is reported */
 #define CHAIN_WORTH_A_WORD 20 /* percent of the waiting for locks */
 
@@ -587,12 +588,102 @@ static double add_blocked(struct reasons *to, const struct analysis *a, enum gil
 	return r->percent;
 }
 
+/* Time in which threads waited for one lock. @threads: those for which it matters; @life_ns: of these */
+struct shared_lock {
+	uint32_t lock, threads;
+	uint64_t ns, life_ns, spin_ns;
+	VEC(struct frame_time {
+		uint32_t frame;
+		uint64_t ns;
+	})
+	frames;
+};
+
+static inline void cleanup_shared_lock_done(struct shared_lock *shared)
+{
+	vec_done(&shared->frames);
+}
+
+static void add_to_frame(struct shared_lock *shared, uint32_t frame, uint64_t ns)
+{
+	for (size_t i = 0; i < shared->frames.n; i++)
+		if (shared->frames.v[i].frame == frame) {
+			shared->frames.v[i].ns += ns;
+			return;
+		}
+	if (shared->frames.n < SHARED_FRAMES)
+		*vec_push(&shared->frames) = (struct frame_time){ frame, ns };
+}
+
+static void add_waits_of_thread(struct shared_lock *shared, const struct model_thread *t)
+{
+	uint64_t ns = 0, spin_ns = 0;
+
+	for (size_t i = 0; i < t->gil.spans.n; i++) {
+		const struct span *s = &t->gil.spans.v[i];
+		uint64_t span_ns = lane_span_end(&t->gil, i) - s->start_ns;
+
+		if ((s->state != GIL_LOCK_WAIT && s->state != GIL_SPINNING) ||
+		    s->gil.lock != shared->lock)
+			continue;
+		ns += span_ns;
+		spin_ns += s->state == GIL_SPINNING ? span_ns : 0;
+		add_to_frame(shared, s->gil.frame, span_ns);
+	}
+	if (facts_percent(ns, t->end_ns - t->start_ns) < WORTH_A_WORD)
+		return;
+	shared->threads++;
+	shared->ns += ns;
+	shared->spin_ns += spin_ns;
+	shared->life_ns += t->end_ns - t->start_ns;
+}
+
+/* The lock for which threads waited longest, unless only one did. Returns the share of their lives. */
+static double add_shared_lock(struct reasons *to, const struct analysis *a)
+{
+	const struct model *m = a->model;
+	CLEANUP(shared_lock_done) struct shared_lock shared = { .lock = MODEL_NONE };
+	uint64_t most_ns = 0;
+	uint32_t frame = 0;
+	struct reason *r;
+
+	for (uint32_t i = 0; i < m->locks.n; i++)
+		if (!m->locks.v[i].world &&
+		    m->locks.v[i].wait_ns + m->locks.v[i].spin_ns > most_ns) {
+			most_ns = m->locks.v[i].wait_ns + m->locks.v[i].spin_ns;
+			shared.lock = i;
+		}
+	for (size_t i = 0; shared.lock != MODEL_NONE && i < m->threads.n; i++)
+		add_waits_of_thread(&shared, &m->threads.v[i]);
+	if (shared.threads < 2)
+		return 0;
+	most_ns = 0;
+	for (size_t i = 0; i < shared.frames.n; i++)
+		if (shared.frames.v[i].ns > most_ns) {
+			most_ns = shared.frames.v[i].ns;
+			frame = shared.frames.v[i].frame;
+		}
+	r = reasons_add(to, REASON_SHARED_LOCK);
+	r->count = shared.threads;
+	r->ns = shared.ns;
+	r->percent = facts_percent(shared.ns, shared.life_ns);
+	r->other_percent = facts_percent(shared.spin_ns, shared.ns);
+	r->frame = frame;
+	r->of = m->locks.v[shared.lock].of;
+	r->variable = m->locks.v[shared.lock].name;
+	return r->percent;
+}
+
 /* Appends to the reasons and the advice what threads waited for without a GIL. */
 static void find_locks(struct verdict *v, const struct analysis *a)
 {
+	double shared, blocked;
+
 	if (!a->recording->gil_detect)
 		return;
-	if (add_blocked(&v->because, a, GIL_LOCK_WAIT, REASON_LOCKS) >= WORTH_ADVICE)
+	shared = add_shared_lock(&v->because, a);
+	blocked = add_blocked(&v->because, a, GIL_LOCK_WAIT, REASON_LOCKS);
+	if (shared >= WORTH_ADVICE || blocked >= WORTH_ADVICE)
 		reasons_add(&v->advice, ADVICE_LOCK);
 	add_blocked(&v->because, a, GIL_STOPPING, REASON_STOPS);
 	add_blocked(&v->because, a, GIL_STOPPED, REASON_STOPPED);

@@ -177,6 +177,9 @@ enum reason_code {
 	REASON_QUOTA,
 	REASON_STATES,  /* shares of the threads' time: the numbers are in the analysis */
 	REASON_BUSIEST, /* thread ran for percent of the recording */
+	/* count threads waited for one lock for percent of their lives, ns, other_percent of it without
+	 * sleeping, mostly in frame */
+	REASON_SHARED_LOCK,
 	/* thread was blocked by locks, stopped all others, or was stopped, for percent of its life,
 	 * ns, in frame; other_percent of it until other released it */
 	REASON_LOCKS,
@@ -256,6 +259,7 @@ struct reason_function {
  * @place: a place where threads were sampled
  * @delay: the delay of a task
  * @chain: waits for locks, and what was done meanwhile
+ * @variable: refers to the object of type of
  * @frame, @of: where a thread was blocked, as in struct locks_place
  */
 struct reason {
@@ -267,7 +271,7 @@ struct reason {
 	const char *name;
 	struct reason_function function;
 	uint32_t frame;
-	const char *of;
+	const char *of, *variable;
 	const struct sampled_place *place;
 	const struct task_delay *delay;
 	const struct chain *chain;

@@ -82,6 +82,7 @@ static const char *const gil_names[GIL_STATES] = {
 	[GIL_LOCK_WAIT] = "waits for a lock",
 	[GIL_STOPPED] = "stopped by another thread",
 	[GIL_STOPPING] = "stops the other threads",
+	[GIL_SPINNING] = "spins for a lock",
 };
 
 static const char *const cpu_names[CPU_STATES] = {

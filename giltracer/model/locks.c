@@ -67,7 +67,8 @@ static uint32_t lock_of(struct model *m, uint32_t proc, const struct event *ev)
 		idmap_set(&m->priv->lock_keys, key, lock);
 	}
 	m->locks.v[lock].world = ev->park.kind == PARK_WORLD;
-	if (ev->park.of) {
+	m->locks.v[lock].runtime |= (ev->flags & EVF_RUNTIME) != 0;
+	if (ev->park.of || ev->park.name) {
 		m->priv->locks.v[lock].of = ev->park.of;
 		m->priv->locks.v[lock].name = ev->park.name;
 	}
@@ -82,7 +83,7 @@ struct span locks_span(struct model *m, uint32_t thread, uint64_t t)
 	if (parking->lock != MODEL_NONE) {
 		bool world = m->locks.v[parking->lock].world;
 
-		span.state = world ? GIL_STOPPED : GIL_LOCK_WAIT;
+		span.state = world ? GIL_STOPPED : parking->spins ? GIL_SPINNING : GIL_LOCK_WAIT;
 		span.gil.lock = parking->lock;
 		/* The thread was stopped before it ran any Python code after the request. */
 		span.gil.frame = world ? parking->frame : parking->lock_frame;
@@ -286,6 +287,7 @@ static void unpark(struct model *m, uint32_t thread, bool stuck)
 {
 	leave_lock(m, thread, stuck);
 	parking_of(m, thread)->started_ns = 0;
+	parking_of(m, thread)->spins = false;
 }
 
 /* Begins the span of the thread's current state, unless it holds or requests a GIL. */
@@ -304,6 +306,7 @@ static void park(struct model *m, uint32_t thread, uint64_t t, const struct even
 	gil_prove_without(m, thread, t);
 	leave_stop(m, thread);
 	unpark(m, thread, false);
+	parking_of(m, thread)->spins = ev->type == EV_SPIN;
 	lock = lock_of(m, m->priv->threads.v[thread].proc, ev);
 	m->priv->locks.v[lock].waiters++;
 	m->priv->locks.v[lock].stopped = thread;
@@ -586,14 +589,19 @@ static void release_by_unknown(struct model *m, uint32_t thread, uint64_t t)
 
 static void feed_park(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
 {
+	/* What a thread does to stop the world is part of that. */
+	if ((ev->type == EV_SPIN || ev->type == EV_SPUN) && parking_of(m, thread)->stopping)
+		return;
 	switch (ev->type) {
 	case EV_PARK:
+	case EV_SPIN:
 		park(m, thread, t, ev);
 		break;
 	case EV_HOLDER:
 		begin_behind(m, thread, t, ev->holder.tid);
 		break;
 	case EV_PARKED:
+	case EV_SPUN:
 		if (ev->flags & EVF_MISSED)
 			release_by_unknown(m, thread, t);
 		unpark(m, thread, ev->flags & EVF_LEFT);

@@ -52,6 +52,8 @@ enum gil_state {
 	GIL_STOPPED,   /* stopped until the thread that stopped the world starts it again */
 	GIL_STOPPING,  /* that thread, from its request to stop until it has started the others
 	                * again */
+	GIL_SPINNING, /* trying again and again to get a lock that another thread holds, on a CPU or
+	                * while it has yielded that; part of no_gil like a wait for a lock */
 	GIL_STATES,
 };
 
@@ -184,6 +186,7 @@ struct model_thread {
 	uint64_t gil_events, probe_events, probe_turns, probe_cost_ns, calls_cost_ns;
 	uint64_t suspended_ns;
 	uint64_t unseen_runnable_ns;
+	uint64_t spins;                             /* number of GIL_SPINNING spans */
 	uint64_t lock_waits, stops, worlds_stopped; /* numbers of LOCK_WAIT, STOPPED and STOPPING
 	                                             * spans */
 
@@ -216,7 +219,7 @@ static inline uint64_t model_thread_life_ns(const struct model_thread *t)
 static inline uint64_t model_thread_no_gil_ns(const struct model_thread *t)
 {
 	return t->gil_ns[GIL_NO] + t->gil_ns[GIL_LOCK_WAIT] + t->gil_ns[GIL_STOPPED] +
-	       t->gil_ns[GIL_STOPPING];
+	       t->gil_ns[GIL_STOPPING] + t->gil_ns[GIL_SPINNING];
 }
 
 /* One stretch of a GIL's ownership. Stretches are contiguous from the GIL's first to its last known
@@ -276,14 +279,16 @@ struct model_blame {
  * @of: the type of the object whose lock it is, @name: that of a variable that refers to it, "" if that is
  *      not known; borrowed from the names. Set by model_finish. Two objects that were at the same address
  *      one after the other are two locks
- * @waits: number of waits; @wait_ns: summed over the waiters
+ * @runtime: it is a lock of the interpreter itself; name is what it protects
+ * @waits: number of waits; @wait_ns: summed over the waiters; @spins, @spin_ns: the same for GIL_SPINNING
  */
 struct model_lock {
 	uint32_t pid;
 	uint64_t address;
-	bool world;
+	bool world, runtime;
 	const char *of, *name;
 	uint64_t waits, wait_ns, longest_ns;
+	uint64_t spins, spin_ns;
 };
 
 /**

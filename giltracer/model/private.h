@@ -64,6 +64,7 @@ struct cpu_move {
  * @released_off: the same for its last release and drop_gil
  * @stopping: it has stopped the world, or is about to; @stop: index of the last stop that it requested or
  * ended, MODEL_NONE: it has done something else since it ended
+ * @spins: it spins for the lock, and is not parked
  * @looks: its last event was an EVF_LOOKS
  * @unsure: it is in LOCK_WAIT, but the release may show that it waits for a signal
  * @started_ns: when it began to start the world again; 0: it has done something else since
@@ -72,7 +73,7 @@ struct parking {
 	uint32_t lock, event, holder, deadlock;
 	uint64_t event_ns;
 	uint32_t frame, lock_frame, stop;
-	bool requested_off, released_off, stopping, looks, unsure;
+	bool requested_off, released_off, stopping, looks, unsure, spins;
 	uint64_t started_ns;
 };
 

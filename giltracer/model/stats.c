@@ -39,6 +39,11 @@ static void count_off(struct model *m, struct model_thread *mt, const struct spa
 		mt->worlds_stopped++;
 		longest(&mt->longest_stopping_ns, &mt->longest_stopping_at_ns, s, ns);
 	}
+	if (s->state == GIL_SPINNING) {
+		mt->spins++;
+		m->locks.v[s->gil.lock].spins++;
+		m->locks.v[s->gil.lock].spin_ns += ns;
+	}
 	if (s->state != GIL_LOCK_WAIT && s->state != GIL_STOPPED)
 		return;
 	lock = &m->locks.v[s->gil.lock];

@@ -126,6 +126,8 @@ enum preload_lock_event {
 	PRELOAD_LOCK_STOPPED, /* the thread begins to wait for the one that has stopped the world */
 	PRELOAD_LOCK_STOPS, /* it is stopping the world, and begins to wait for all others to stop */
 	PRELOAD_LOCK_COLLECTS, /* the same for a garbage collection */
+	PRELOAD_LOCK_SPINS, /* the thread tries again and again to take a lock that another thread has */
+	PRELOAD_LOCK_SPUN, /* it does not any more: it has the lock, or waits for it */
 	PRELOAD_LOCK_STARTS, /* the thread begins to start the others again, in the last frame given */
 };
 
@@ -227,9 +229,13 @@ enum preload_entry_type {
 	PRELOAD_COLLECTED, /* thread number ran a garbage collection of PRELOAD_COLLECTED_NS or more
 	                    * until stamp; value: the stamp at which it began */
 	PRELOAD_UNRECORDED, /* interpreter number of the process: its Python calls are not recorded */
+	/* value: PRELOAD_OF_RUNTIME: the lock is one of the interpreter itself; text: what it protects, or
+	 * none */
 	PRELOAD_OBJECT, /* the lock at the address number belongs to an object from now on; text: its type,
 	                 * a zero, and the name of a variable that refers to it, or none */
 };
+
+#define PRELOAD_OF_RUNTIME 1
 
 #define PRELOAD_COLLECTED_NS 1000000
 

@@ -156,8 +156,8 @@ void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 	struct gil *g;
 
 	frames_begin(python_symbol);
-	locks_begin(python_symbol);
 	nogil_begin(python_symbol);
+	locks_begin(python_symbol);
 	add(mutex, cond, switch_cond);
 	g = gils_search_mutex(mutex);
 	if (!g)
@@ -223,8 +223,8 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 		return;
 	process_begin();
 	frames_begin(python_symbol);
-	locks_begin(python_symbol);
 	nogil_begin(python_symbol);
+	locks_begin(python_symbol);
 	if (process_use() != PRELOAD_USE_HELD)
 		count_begin();
 	add(me->mutex[0].object, me->cond.object, cond);

@@ -121,6 +121,15 @@ struct init_call {
 };
 
 /**
+ * A wait of a thread that does not sleep, which is recorded when it has ended.
+ * @lock: its address; 0: none
+ */
+struct spin {
+	uint64_t lock, from, to;
+	uint32_t frame;
+};
+
+/**
  * The state of a thread.
  * @at, @end: the address of its next record, and the end of the mapped part
  * @stream: its stream; NULL: none yet
@@ -155,6 +164,7 @@ struct self {
 	const struct gil *slot_gil;
 	bool was_counted, putting_lock, has_had_gil, stops;
 	const char *released_in;
+	struct spin spin;
 	struct init_call mutex[2], cond;
 	uint32_t recording;
 	enum preload_type last;

@@ -17,7 +17,9 @@
 
 #include <errno.h>
 #include <semaphore.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "preload/internal.h"
 #include "preload/nogil.h"
@@ -273,7 +275,7 @@ static inline bool is_on_stack(const void *address)
 
 /* Parks the calling thread for a moment, to see what it finds before the semaphore; no table of
  * versions is needed. */
-void locks_begin(void *(*symbol)(const char *name))
+static void begin_lot(void *(*symbol)(const char *name))
 {
 	typedef int park(const void *address, const void *expected, size_t size, int64_t timeout_ns,
 	                 void *argument, int detach);
@@ -288,6 +290,74 @@ void locks_begin(void *(*symbol)(const char *name))
 	((park *)function)(&lock, &expected, sizeof(lock), 1, &argument, 0);
 	trial = NULL;
 	has_lot = t.seen;
+}
+
+/* ---- threads that spin */
+
+/*
+ * A thread that does not get a PyMutex of a free-threaded CPython yields its CPU and tries again, a
+ * number of times, before it parks. That is the only call of sched_yield() at this place, and the mutex
+ * is in a register that functions preserve.
+ */
+#if defined(__x86_64__)
+#define PRESERVED 6
+#else
+#define PRESERVED 0
+#endif
+
+/* Longer than a thread needs from one try to the next, in ticks. */
+#define SPIN_APART 3000
+
+/* @at: number of the register; @caller: the return address of sched_yield() */
+static struct {
+	uintptr_t caller;
+	unsigned at;
+} spins;
+
+struct spin_trial {
+	uint8_t mutex;
+	bool over;
+	void (*unlock)(uint8_t *mutex);
+};
+
+static __thread struct spin_trial *spin_trial __attribute__((tls_model("initial-exec")));
+
+/* Waits for a mutex of our own, which is unlocked by the first thing that the thread does. */
+static void begin_spins(void *(*symbol)(const char *name))
+{
+	struct spin_trial t = { .mutex = 1 };
+	void (*lock)(uint8_t * mutex);
+
+	*(void **)&lock = symbol("PyMutex_Lock");
+	*(void **)&t.unlock = symbol("PyMutex_Unlock");
+	if (!PRESERVED || !nogil_on || !has_lot || !lock || !t.unlock)
+		return;
+	spin_trial = &t;
+	lock(&t.mutex);
+	spin_trial = NULL;
+}
+
+static void end_trial(struct spin_trial *t)
+{
+	if (!t->over)
+		t->unlock(&t->mutex);
+	t->over = true;
+}
+
+static void try_spin(struct spin_trial *t, const uintptr_t registers[PRESERVED + 1])
+{
+	for (unsigned i = 0; i < PRESERVED && !spins.caller; i++)
+		if (registers[i] == (uintptr_t)&t->mutex) {
+			spins.at = i;
+			spins.caller = registers[PRESERVED];
+		}
+	end_trial(t);
+}
+
+void locks_begin(void *(*symbol)(const char *name))
+{
+	begin_lot(symbol);
+	begin_spins(symbol);
 }
 
 static void try_lot(struct lot_trial *t, const sem_t *sem)
@@ -320,6 +390,73 @@ static inline bool is_recorded(struct self *me)
 		me->has_had_gil = nogil_frame() != NULL;
 	return process.on && me->has_had_gil;
 }
+
+void locks_end_spin(struct self *me)
+{
+	struct spin spin = me->spin;
+
+	if (!spin.lock || !process.on)
+		return;
+	me->spin.lock = 0;
+	stream_put_frame(me, spin.frame);
+	put(me, PRELOAD_LOCK_SPINS, spin.lock, 0, spin.from);
+	put(me, PRELOAD_LOCK_SPUN, spin.lock, 0, spin.to);
+}
+
+#if defined(__x86_64__)
+
+/* registers: in the order in which sched_yield() pushes them, backwards, and its return address */
+__attribute__((used, visibility("hidden"))) int
+locks_yield(const uintptr_t registers[PRESERVED + 1]);
+
+int locks_yield(const uintptr_t registers[PRESERVED + 1])
+{
+	struct self *me;
+	uint64_t lock, stamp;
+	long ret;
+
+	if (UNLIKELY(spin_trial != NULL)) {
+		try_spin(spin_trial, registers);
+		return 0;
+	}
+	if (!spins.caller || registers[PRESERVED] != spins.caller || !is_recorded(me = join_self()))
+		return (int)syscall(SYS_sched_yield);
+	lock = registers[spins.at];
+	stamp = clock_stamp();
+	if (lock != me->spin.lock || stamp - me->spin.to > SPIN_APART) {
+		locks_end_spin(me);
+		nogil_describe(lock, stamp);
+		me->spin = (struct spin){ lock, stamp, stamp, frames_from(nogil_frame()) };
+	}
+	ret = syscall(SYS_sched_yield);
+	me->spin.to = clock_stamp_after();
+	return (int)ret;
+}
+
+__asm__(".text\n"
+        ".globl sched_yield\n"
+        ".type sched_yield, @function\n"
+        "sched_yield:\n"
+        ".cfi_startproc\n"
+        "endbr64\n"
+        "push %rbp\n"
+        "push %rbx\n"
+        "push %r12\n"
+        "push %r13\n"
+        "push %r14\n"
+        "push %r15\n"
+        ".cfi_adjust_cfa_offset 48\n"
+        "mov %rsp, %rdi\n"
+        "sub $8, %rsp\n"
+        ".cfi_adjust_cfa_offset 8\n"
+        "call locks_yield\n"
+        "add $56, %rsp\n"
+        ".cfi_adjust_cfa_offset -56\n"
+        "ret\n"
+        ".cfi_endproc\n"
+        ".size sched_yield, .-sched_yield\n");
+
+#endif
 
 /* A wait for the lock at an address. @bucket: NULL: it is not recorded */
 struct wait {
@@ -381,8 +518,13 @@ static __attribute__((noinline)) bool begin_wait(struct wait *w, sem_t *sem)
 	w->bucket = NULL;
 	if (UNLIKELY(trial != NULL))
 		try_lot(trial, sem);
+	if (UNLIKELY(spin_trial != NULL)) {
+		end_trial(spin_trial);
+		return false;
+	}
 	if (!is_recorded(w->me))
 		return false;
+	locks_end_spin(w->me);
 	event = examine(w, sem);
 	if (!w->lock)
 		return false;
@@ -466,6 +608,7 @@ static __attribute__((noinline)) void posted(const struct waits *w, const sem_t 
 
 	if (!lock)
 		return;
+	locks_end_spin(me);
 	/* The hold goes on after the lock is released, and may end in another function. */
 	stamp = clock_stamp();
 	if (nogil_on) {

@@ -10,4 +10,7 @@ void locks_begin(void *(*symbol)(const char *name));
 
 void locks_in_child(void);
 
+/* The thread ends, or its process. */
+void locks_end_spin(struct self *me);
+
 #endif

@@ -184,11 +184,78 @@ void nogil_thread_begins(void)
 
 /* ---- what a lock belongs to */
 
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
 #define TEXT_MAX      128
 #define VARIABLES_MAX 256
 #define FRAMES_MAX    6
 #define ENTRIES_MAX   65536
 #define ENTRIES_READ  64
+
+/* The locks of the interpreter itself, in its struct or that of the process, if those are this large: their
+ * layout is not published. */
+struct part {
+	uint32_t at, size;
+	const char *name;
+};
+
+static const struct {
+	uint64_t interp_size, runtime_size;
+	struct part interp[13], runtime[6];
+} parts = {
+	.interp_size = 0x34a40,
+	.runtime_size = 0x50280,
+	/* clang-format off */
+	.interp = {
+		{ 0x28, 0x1, "pending calls" },
+		{ 0x1e20, 0x1, "imports" },
+		{ 0x1f40, 0x1, "codecs" },
+		{ 0x29c8, 0x1, "warnings" },
+		{ 0x29f8, 0x1, "stops of the world" },
+		{ 0x2a30, 0x1, "memory that threads may still read" },
+		{ 0x2b80, 0x1818, "reference counts to merge" },
+		{ 0x4398, 0x7f, "weak references" },
+		{ 0x4e78, 0x1, "versions of functions" },
+		{ 0x14e80, 0x1, "constants of code" },
+		{ 0x14ef4, 0x1, "memory errors" },
+		{ 0x14f04, 0x1, "memory to free later" },
+		{ 0x2fe38, 0x1, "classes" },
+	},
+	.runtime = {
+		{ 0x270, 0x1, "lists of threads" },
+		{ 0x2b8, 0x1, "allocators" },
+		{ 0x9e8, 0x1, "extension modules" },
+		{ 0xa58, 0x1, "pending calls of the main thread" },
+		{ 0x2690, 0x1, "profile functions" },
+		{ 0x2860, 0x1, "stops of all interpreters" },
+	},
+	/* clang-format on */
+};
+
+static const char *part_at(const struct part *v, size_t n, uint64_t at)
+{
+	for (size_t i = 0; i < n; i++)
+		if (at - v[i].at < v[i].size)
+			return v[i].name;
+	return "";
+}
+
+/* The name of a lock of the interpreter itself; "": unknown; NULL: it is none. */
+static const char *find_part(uint64_t lock)
+{
+	const char *tstate = nogil.tstate();
+	uint64_t runtime = (uintptr_t)nogil.runtime;
+	uint64_t interp = tstate ? (uintptr_t)pointer_from(tstate, nogil.at[THREAD_INTERP])
+	                         : runtime;
+	bool known = nogil.at[INTERP_SIZE] == parts.interp_size &&
+	             nogil.at[RUNTIME_SIZE] == parts.runtime_size;
+
+	if (lock - interp < nogil.at[INTERP_SIZE])
+		return known ? part_at(parts.interp, COUNT(parts.interp), lock - interp) : "";
+	if (lock - runtime < nogil.at[RUNTIME_SIZE])
+		return known ? part_at(parts.runtime, COUNT(parts.runtime), lock - runtime) : "";
+	return NULL;
+}
 
 /* @name: of a variable that refers to the object; @where: the place of the reference, if that exists as
  * long as the variable */
@@ -354,8 +421,19 @@ static bool is_same(const struct described *e, const struct description *d, uint
 static void describe(struct described *e, uint64_t lock, uint64_t stamp)
 {
 	struct description d = { 0 };
+	const char *part = find_part(lock);
 	bool same;
 
+	if (part) {
+		if (e->lock == lock ||
+		    process_log(&(struct preload_entry){ .type = PRELOAD_OBJECT,
+		                                         .stamp = stamp,
+		                                         .number = lock,
+		                                         .value = PRELOAD_OF_RUNTIME },
+		                part, strlen(part) + 1))
+			*e = (struct described){ lock, NULL, NULL, UINT64_MAX, true };
+		return;
+	}
 	if (!find_object(&d, lock))
 		return;
 	same = is_same(e, &d, lock);

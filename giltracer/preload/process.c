@@ -310,8 +310,10 @@ bool process_may_use(size_t bytes, uint64_t stamp)
 /* A child of vfork shares the memory of its parent, which goes on. */
 __attribute__((destructor)) void process_ended(void)
 {
-	if (process.on && (pid_t)syscall(SYS_getpid) == process.pid)
-		process_log(&(struct preload_entry){ .type = PRELOAD_ENDED }, NULL, 0);
+	if (!process.on || (pid_t)syscall(SYS_getpid) != process.pid)
+		return;
+	locks_end_spin(&self);
+	process_log(&(struct preload_entry){ .type = PRELOAD_ENDED }, NULL, 0);
 }
 
 long process_open_shared(const char *name, int flags)

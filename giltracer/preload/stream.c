@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Files of records: one for each running thread, reused by later threads when it ends. */
 #include "preload/internal.h"
+#include "preload/locks.h"
 #include "preload/nogil.h"
 
 #include <errno.h>
@@ -455,6 +456,7 @@ void stream_thread_ended(void *data)
 		stream_forget(me);
 		return;
 	}
+	locks_end_spin(me);
 	stream_put(me, PRELOAD_EXIT, clock_stamp());
 	s->at = me->at;
 	me->at = me->end = NULL;

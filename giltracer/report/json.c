@@ -129,7 +129,10 @@ static void functions_json(struct jsonw *w, const struct recording *recording,
 
 static const char *state_name(unsigned state)
 {
-	return state == GIL_LOCK_WAIT ? "lock" : state == GIL_STOPPED ? "stopped" : "stops others";
+	return state == GIL_LOCK_WAIT  ? "lock"
+	       : state == GIL_SPINNING ? "spins"
+	       : state == GIL_STOPPED  ? "stopped"
+	                               : "stops others";
 }
 
 static void put_locks(struct jsonw *w, const struct model *m)
@@ -138,16 +141,19 @@ static void put_locks(struct jsonw *w, const struct model *m)
 	for (size_t i = 0; i < m->locks.n; i++) {
 		const struct model_lock *lock = &m->locks.v[i];
 
-		if (lock->world || !lock->waits)
+		if (lock->world || (!lock->waits && !lock->spins))
 			continue;
 		jsonw_object(w, NULL);
 		jsonw_u64(w, "pid", lock->pid);
 		jsonw_hex(w, "address", lock->address);
+		jsonw_bool(w, "runtime", lock->runtime);
 		jsonw_string(w, "of", *lock->of ? lock->of : NULL);
 		jsonw_string(w, "name", lock->name && *lock->name ? lock->name : NULL);
 		jsonw_u64(w, "waits", lock->waits);
 		jsonw_u64(w, "wait_ns", lock->wait_ns);
 		jsonw_u64(w, "longest_wait_ns", lock->longest_ns);
+		jsonw_u64(w, "spins", lock->spins);
+		jsonw_u64(w, "spin_ns", lock->spin_ns);
 		jsonw_end(w);
 	}
 	jsonw_end(w);

@@ -424,9 +424,21 @@ void table_holders(struct table *ret, const struct analysis *a, const struct tab
 
 static enum phrase state_phrase(unsigned state)
 {
-	return state == GIL_LOCK_WAIT ? PHRASE_state_lock
-	       : state == GIL_STOPPED ? PHRASE_state_stopped
-	                              : PHRASE_state_stops;
+	return state == GIL_LOCK_WAIT  ? PHRASE_state_lock
+	       : state == GIL_SPINNING ? PHRASE_state_spins
+	       : state == GIL_STOPPED  ? PHRASE_state_stopped
+	                               : PHRASE_state_stops;
+}
+
+/* The type of the object and the variable that refers to it. */
+static void put_lock(struct row *row, unsigned column, const char *of, const char *name)
+{
+	CLEANUP(str_done) struct str text = { 0 };
+
+	if (!of)
+		return cell_text(row, column, "");
+	str_addf(&text, "%s%s%s", *of ? of : "?", *name ? " " : "", name);
+	cell_text(row, column, str_get(&text));
 }
 
 void table_places(struct table *ret, const struct analysis *a, const struct table_limits *limits)
@@ -450,7 +462,7 @@ void table_places(struct table *ret, const struct analysis *a, const struct tabl
 		row->cells[0].width = wording_add_function(&row->cells[0].text, &f,
 		                                           limits->name_columns);
 		cell_text(row, 1, phrase(state_phrase(place->state)));
-		cell_text(row, 2, place->of ? *place->of ? place->of : "?" : "");
+		put_lock(row, 2, place->of, place->name);
 		cell_number(row, 3, (double)place->count, 0);
 		cell_ms(row, 4, place->ns, 1);
 		cell_ms(row, 5, place->longest_ns, 3);

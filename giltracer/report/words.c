@@ -653,12 +653,17 @@ static void add_busiest(struct str *out, const struct analysis *a, const struct 
 	say_busiest(out, str_get(&thread), r->percent);
 }
 
+static bool is_lock_type(const char *of)
+{
+	return of && !strncmp(of, "_thread.", 8);
+}
+
 /* Where the thread was blocked, and the type of the lock. */
 static void add_place(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	struct function f = function_at(a->pass, r->frame);
 	CLEANUP(str_done) struct str function = { 0 }, of = { 0 };
-	bool type = r->of && !strncmp(r->of, "_thread.", 8);
+	bool type = is_lock_type(r->of);
 
 	if (f.name) {
 		wording_add_function(&function, &f, NAME_COLUMNS);
@@ -671,6 +676,32 @@ static void add_place(struct str *out, const struct analysis *a, const struct re
 		(type ? say_for_a : say_for_the_lock_of)(out, str_get(&of));
 	else
 		(type ? say_mostly_for_a : say_mostly_for_the_lock_of)(out, str_get(&of));
+}
+
+static void add_shared_lock(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	struct function f = function_at(a->pass, r->frame);
+	CLEANUP(str_done) struct str type = { 0 }, what = { 0 }, function = { 0 };
+
+	if (r->of && *r->of) {
+		utf8_add_safe(&type, r->of, NAME_COLUMNS);
+		if (r->variable && *r->variable) {
+			str_adds(&type, " (");
+			utf8_add_safe(&type, r->variable, NAME_COLUMNS);
+			str_addc(&type, ')');
+		}
+		(is_lock_type(r->of) ? say_one : say_lock_of_one)(&what, str_get(&type));
+	} else {
+		say_lock_of_interpreter(&what);
+	}
+	say_shared_lock(out, r->count, r->percent, r->ns, str_get(&what));
+	if (f.name) {
+		wording_add_function(&function, &f, NAME_COLUMNS);
+		say_mostly_in(out, str_get(&function));
+	}
+	if (r->other_percent >= 1)
+		say_of_it_spinning(out, r->other_percent);
+	str_addc(out, '.');
 }
 
 static void add_blocked(struct str *out, const struct analysis *a, const struct reason *r)
@@ -912,6 +943,9 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 		return;
 	case REASON_BUSIEST:
 		add_busiest(out, a, r);
+		return;
+	case REASON_SHARED_LOCK:
+		add_shared_lock(out, a, r);
 		return;
 	case REASON_LOCKS:
 	case REASON_STOPS:

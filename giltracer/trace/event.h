@@ -24,6 +24,8 @@ enum event_type {
 	EV_HOLDER,     /* .holder has the lock for which tid has begun to wait at the same time */
 	EV_PARKED,     /* returns from _PyParkingLot_Park */
 	EV_UNPARK,     /* the thread wakes the threads that are parked at .park.address, if any */
+	EV_SPIN,       /* the thread tries to get a lock again and again, without sleeping; .park */
+	EV_SPUN,       /* it does not any more */
 	EV_STOP_WORLD, /* the thread asks all others to stop; .park, of which the address is 0 if it is
 	                 * not known how it is told that they have */
 	EV_STOPPED_WORLD, /* all others have stopped */
@@ -77,6 +79,8 @@ enum event_flags {
 	                       * signal */
 	EVF_TURN = 1 << 13,   /* PARK: it waits for its turn, also if that comes as a signal */
 	EVF_LEFT = 1 << 14,   /* PARKED: it waits no longer, and has not got the lock */
+	/* PARK, SPIN: the lock is one of the interpreter itself; .park.name is what it protects */
+	EVF_RUNTIME = 1 << 15,
 };
 
 /* Why a thread parks. */

@@ -22,6 +22,8 @@ const char *event_type_name(unsigned type)
 		[EV_HOLDER] = "holder",
 		[EV_PARKED] = "parked",
 		[EV_UNPARK] = "unpark",
+		[EV_SPIN] = "spin",
+		[EV_SPUN] = "spun",
 		[EV_STOP_WORLD] = "stop-world",
 		[EV_STOPPED_WORLD] = "stopped-world",
 		[EV_START_WORLD] = "start-world",
@@ -75,6 +77,7 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 		break;
 	case EV_PARK:
 	case EV_UNPARK:
+	case EV_SPIN:
 		print_park(out, source, ev);
 		break;
 	case EV_HOLDER:
@@ -152,6 +155,8 @@ void print_event(FILE *out, const struct source *source, const struct event *ev)
 		fputs(" missed", out);
 	if (ev->flags & EVF_COLLECTS)
 		fputs(" collects", out);
+	if (ev->flags & EVF_RUNTIME)
+		fputs(" runtime", out);
 	if (ev->flags & EVF_LOOKS)
 		fputs(" looks", out);
 	fputc('\n', out);

@@ -21,7 +21,8 @@ for (const p of meta.passes) {
 		const lock = t.longest_lock_wait_ns >= t.longest_stop_ns;
 		t.hold_ns = t.stopping_ns;
 		t.wait_ns = t.lock_wait_ns + t.stopped_ns;
-		t.no_gil_ns -= t.hold_ns + t.wait_ns;
+		t.free_wait_ns = t.spinning_ns;
+		t.no_gil_ns -= t.hold_ns + t.wait_ns + t.free_wait_ns;
 		t.longest_hold_ns = t.longest_stopping_ns;
 		t.longest_hold_at_ns = t.longest_stopping_at_ns;
 		t.longest_wait_ns = lock ? t.longest_lock_wait_ns : t.longest_stop_ns;

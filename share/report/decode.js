@@ -5,6 +5,7 @@ import {floor, min} from "./math.js";
 import {prefix} from "./prefix.js";
 import {
 	CPU_STATES,
+	FREE_STATE,
 	GIL_STATES,
 	GROUP_BITS,
 	HIST_SUB,
@@ -127,8 +128,9 @@ function decodeSpans(r, h, states) {
 }
 
 // The GIL states that represent the states of a locks lane: a thread that stops the others "holds",
-// one that sleeps for a lock "waits", and one that is stopped is in a switch wait.
-const SHOWN_AS = [0, NONE_STATE, WAIT_STATE, SWITCH_STATE, HOLD_STATE];
+// one that sleeps for a lock "waits", one that is stopped is in a switch wait, and one that spins in a
+// free wait.
+const SHOWN_AS = [0, NONE_STATE, WAIT_STATE, SWITCH_STATE, HOLD_STATE, FREE_STATE];
 
 function decodeLocks(r, h, markNs) {
 	const out = decodeSpans(r, h, SHOWN_AS.length);

@@ -57,8 +57,10 @@ function blockedTable() {
 			? /^_thread\./.test(r.of)
 				? "waits for a " + r.of
 				: r.of
-					? "waits for the lock of a " + r.of
+					? "waits for the lock of a " + r.of + (r.name ? " (" + r.name + ")" : "")
 					: "waits for a lock"
+			: r.what === "spins"
+				? "spins for " + (r.of ? "the lock of a " + r.of : "a lock")
 			: r.what === "stopped"
 				? "stopped by another thread"
 				: "stops the others";

@@ -107,7 +107,7 @@ function togglesDraw() {
 					),
 				],
 				...(pass().threads.some(t => t.free_wait_ns)
-					? [["freewait", "takes a free GIL"]]
+					? [["freewait", gilText("takes a free GIL", "spins for a lock")]]
 					: []),
 				["none", gilText("no GIL", "free")],
 				["unknown", "unknown"],

@@ -28,6 +28,7 @@ const LOCK_WORDS = [
 	"stops the others",
 	"waits for a lock",
 	"stopped by another thread",
+	"spins for a lock",
 ];
 const CPU_WORDS = [
 	"unknown",

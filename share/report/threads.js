@@ -24,7 +24,7 @@ function barParts(t) {
 		parts = [
 			["hold", gilText("holds the GIL", "stops the others"), t.hold_ns],
 			["wait", gilText("waits for the GIL", "is blocked"), t.wait_ns],
-			["freewait", "takes a free GIL", t.free_wait_ns],
+			["freewait", gilText("takes a free GIL", "spins for a lock"), t.free_wait_ns],
 		];
 	const known = st && st.running_ns + st.runnable_ns + st.sleeping_ns + st.uninterruptible_ns > 0;
 	if (known && meta.state_detect) {
@@ -227,7 +227,15 @@ export function threadsDraw() {
 		["hold", gilText("holds the GIL (its colour)", "stops the others (its colour)")],
 		["wait", gilText("waits for the GIL", "is blocked: waits for a lock, or is stopped")],
 		...(p.threads.some(t => t.free_wait_ns)
-			? [["freewait", "takes a free GIL: tracing overhead or scheduling delay"]]
+			? [
+					[
+						"freewait",
+						gilText(
+							"takes a free GIL: tracing overhead or scheduling delay",
+							"spins: tries again and again to get a lock",
+						),
+					],
+				]
 			: []),
 		...(meta.state_detect
 			? [

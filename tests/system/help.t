@@ -69,7 +69,7 @@ absent() {
 		tr -s ' \n' '  ' <"$manual" | grep -qF "$text" || printf '%s\n' "$text"
 	done
 }
-is "$(threads_keys | wc -l) $(threads_headings | wc -l)" '31 20' 'numbers and columns of threads are found'
+is "$(threads_keys | wc -l) $(threads_headings | wc -l)" '33 21' 'numbers and columns of threads are found'
 is "$(threads_keys | absent)" '' '  the manual has each number'
 is "$(threads_headings | absent)" '' '  and each column'
 is "$(echo 'no such%' | absent)" 'no such%' '  and a missing one is seen'

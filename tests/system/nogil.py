@@ -79,6 +79,33 @@ def objects():
         thread.join()
 
 
+def sort_in_crowd(barrier):
+    """One thread after the other; the others wait."""
+    own = [0]
+
+    def key(x):
+        began = time.perf_counter_ns()
+        spin(4)
+        own[0] += time.perf_counter_ns() - began
+        return x
+
+    barrier.wait()
+    began = time.perf_counter_ns()
+    shared.sort(key=key)
+    waited[threading.current_thread().name] = time.perf_counter_ns() - began - own[0]
+
+
+def crowd():
+    del shared[10:]
+    barrier = threading.Barrier(4)
+    threads = [threading.Thread(target=sort_in_crowd, args=(barrier,), name='sort-%d' % i)
+               for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 running = True
 
 
@@ -138,5 +165,5 @@ if sys.argv[2:] == ['early']:
     import old_extension
 
 if __name__ == '__main__':
-    {'locks': locks, 'objects': objects, 'world': world, 'gil': gil}[sys.argv[1]]()
+    {'locks': locks, 'objects': objects, 'crowd': crowd, 'world': world, 'gil': gil}[sys.argv[1]]()
     print(json.dumps(waited))

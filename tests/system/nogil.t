@@ -48,6 +48,8 @@ def blocked(what, function):
 def known():
     return all(t["hold_ns"] + t["wait_ns"] + t["free_wait_ns"] + t["no_gil_ns"] + t["unknown_ns"] == t["total_ns"]
                for t in d["threads"])
+def waits(of):
+    return sum(l["wait_ns"] + l["spin_ns"] for l in d["locks"] if l["of"] == of)
 def near(a, b):
     return abs(a - b) <= max(0.02 * b, 2e6) or "%d, not %d" % (a, b)
 print(eval("(%s)" % sys.argv[2]))' "$@" 2>&1
@@ -113,6 +115,19 @@ for engine in preload uprobes; do
 	like "$(cat world.txt)" 'stopped all other threads for' 'the verdict says so'
 done
 
+engine=preload
+tried crowd '0.95 * sum(w.values()) <= waits("list") <= sum(w.values()) or
+	"%d, not %d" % (waits("list"), sum(w.values()))' 'threads that wait for one object, asleep or spinning'
+is "$(of crowd 'known()')" True 'all states add up'
+is "$(of crowd '[(l["of"], l["name"], l["spins"] >= 1) for l in d["locks"] if l["of"] == "list"]')" \
+	"[('list', 'shared', True)]" 'the first one to wait tries without sleeping'
+is "$(of crowd 'sum(t["spinning_ns"] for t in d["threads"]) == sum(l["spin_ns"] for l in d["locks"]) > 0')" \
+	True 'for which time is known'
+like "$(cat crowd.txt)" '^  [34] threads waited [0-9.]+ % of their time \(.*\) for the lock of one list \(shared\)' \
+	'the verdict says for what'
+like "$(cat crowd.txt)" 'mostly in sort_in_crowd \(nogil.py:[0-9]+\)' 'and where'
+engine=uprobes
+
 exits 3 'a condition on the waits' "$GILTRACER" report -q locks -o locks.html \
 	--fail-on "lock_wait>=$(of locks 'sum(t["lock_wait_ns"] for t in d["threads"])')ns"
 like "$(cat err)" "lock_wait is [0-9.]+ ms" 'says what it is'
@@ -170,6 +185,12 @@ grep -Fxf want <<-EOF >found
 		sed 's/ *#.*//' | sort -u)
 EOF
 is "$(cat found)" "$(cat want)" 'have the offsets of the definition'
+ok 'the headers have the layout' compiled layout "$top_srcdir/tests/system/nogil-layout.c"
+./layout >want
+while read -r line; do
+	grep -qF "$line" "$top_srcdir/giltracer/preload/nogil.c" || echo "$line"
+done <want >missing
+is "$(cat missing)" '' 'that the library has for them'
 compiled frames "$top_srcdir/tests/system/frame-offsets.c"
 is "$(./frames)" "$(sed -n '/^frame:/,/^[^ ]/p' "$top_srcdir/probes/3.13t.yaml" | grep '^ ')" \
 	'of frames, too'

@@ -210,10 +210,8 @@ static void gil_section(struct encoder *e, const struct lane *lane, size_t from,
 
 /* The states in a section of locks, see FORMAT.md. Spans of a GIL never have these. */
 static const uint8_t lock_states[GIL_STATES] = {
-	[GIL_NO] = 1,
-	[GIL_LOCK_WAIT] = 2,
-	[GIL_STOPPED] = 3,
-	[GIL_STOPPING] = 4,
+	[GIL_NO] = 1,       [GIL_LOCK_WAIT] = 2, [GIL_STOPPED] = 3,
+	[GIL_STOPPING] = 4, [GIL_SPINNING] = 5,
 };
 
 static void locks_section(struct encoder *e, const struct lane *lane, size_t from, uint32_t n)

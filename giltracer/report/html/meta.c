@@ -321,6 +321,7 @@ static const int8_t state_of[GIL_STATES] = {
 	[GIL_LOCK_WAIT] = PART_WAIT,
 	[GIL_STOPPED] = PART_WAIT,
 	[GIL_STOPPING] = PART_HOLD,
+	[GIL_SPINNING] = PART_FREE_WAIT,
 };
 
 /* The part in which the last span ended, and the end of that part. */

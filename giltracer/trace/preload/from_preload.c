@@ -322,6 +322,10 @@ static void name_object(struct from_preload *fp, struct preload_object *object)
 	size_t len = strnlen(object->text, object->len);
 	const char *name = object->text + len + 1;
 
+	if (object->runtime) {
+		object->name = len ? names_id(fp->source.names, object->text, len) : 0;
+		return;
+	}
 	object->of = names_id(fp->source.names, object->text, len);
 	if (object->len > len + 1 && *name)
 		object->name = names_id(fp->source.names, name,

@@ -151,6 +151,7 @@ static void add_object(struct preload_process *p, const struct preload_entry *e,
 		.before = before == IDMAP_NONE ? 0 : before + (size_t)1,
 		.text = (const char *)cursor_bytes(text, len),
 		.len = len,
+		.runtime = e->value == PRELOAD_OF_RUNTIME,
 	};
 }
 

@@ -46,6 +46,7 @@ struct preload_object {
 	const char *text;
 	size_t len;
 	uint32_t of, name;
+	bool runtime;
 };
 
 /* A text in a log; not terminated. */

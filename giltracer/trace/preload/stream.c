@@ -212,11 +212,20 @@ static unsigned stops_world(struct preload_stream *s, struct event *ret, unsigne
 	return 1;
 }
 
+static void name_lock(const struct preload_stream *s, struct event *ev)
+{
+	const struct preload_object *object = preload_log_object(s->process, ev->park.address,
+	                                                         s->stamp);
+
+	ev->park.of = object ? object->of : 0;
+	ev->park.name = object ? object->name : 0;
+	ev->flags = object && object->runtime ? EVF_RUNTIME : 0;
+}
+
 static unsigned of_lock(struct preload_stream *s, struct event *ret)
 {
 	const struct preload_list *list = list_of(s);
 	unsigned event = s->lock % (1u << PRELOAD_LOCK_BITS);
-	const struct preload_object *object;
 	uint32_t holder = s->holder;
 
 	ret->park.address = s->lock >> PRELOAD_LOCK_BITS;
@@ -241,17 +250,25 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		ret->park.kind = is_for_signal(event, list ? list->wait : PRELOAD_WAIT_ANY)
 		                         ? PARK_EVENT
 		                         : PARK_LOCK;
-		object = preload_log_object(s->process, ret->park.address, s->stamp);
-		ret->park.of = object ? object->of : 0;
-		ret->park.name = object ? object->name : 0;
+		name_lock(s, ret);
 		if (list && list->wait == PRELOAD_WAIT_TURN)
-			ret->flags = EVF_TURN;
+			ret->flags |= EVF_TURN;
 		if (!holder || ret->park.kind != PARK_LOCK)
 			return 1;
 		ret[1] = ret[0];
 		ret[1].type = EV_HOLDER;
 		ret[1].holder.tid = holder;
 		return 2;
+	case PRELOAD_LOCK_SPINS:
+		if (is_for_signal(PRELOAD_LOCK_PARKS, list ? list->wait : PRELOAD_WAIT_ANY))
+			return 0;
+		ret->type = EV_SPIN;
+		ret->park.kind = PARK_LOCK;
+		name_lock(s, ret);
+		return 1;
+	case PRELOAD_LOCK_SPUN:
+		ret->type = EV_SPUN;
+		return 1;
 	case PRELOAD_LOCK_GOT:
 	case PRELOAD_LOCK_LEFT:
 	case PRELOAD_LOCK_MISSED:
