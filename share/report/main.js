@@ -22,7 +22,7 @@ import {keyboardInit, middle} from "./keyboard.js";
 import {AXIS, GUTTER, longestShort, tl} from "./layout.js";
 import {laneTotals} from "./lod.js";
 import {aboutDraw, holdsDraw, waitsDraw} from "./longest.js";
-import {pinSentence} from "./pick.js";
+import {holdersIn, pinSentence} from "./pick.js";
 import {pointerInit} from "./pointer.js";
 import {starvedDraw} from "./queued.js";
 import {rangeInit} from "./range.js";
@@ -38,6 +38,7 @@ import {tasksDraw} from "./tasks.js";
 import {palette, rankHolders, themeInit, threadColor} from "./theme.js";
 import {legendDraw, threadsDraw} from "./threads.js";
 import {pinInSight, tlInit} from "./timeline.js";
+import {gilOf} from "./tracks.js";
 import {
 	arranged,
 	flyTo,
@@ -296,6 +297,7 @@ globalThis.gt = {
 	pass,
 	palette: () => palette,
 	chainOf,
+	holdersOf: (from, to, lane, i, thread) => holdersIn(from, to, gilOf(lane, i), thread),
 	arrowsOf: () => arrowsOf(pinned),
 	sandwichOf: (key, python) => atOnce(sandwichOf(key, python)),
 	stepsOf,

@@ -82,6 +82,7 @@ is(
 );
 
 let locked = 0; // threads that waited for locks
+let waits = 0; // pairs of a thread that waited and one that held the GIL meanwhile
 let some = false; // any table of the critical path or of locks
 // On real recordings: a finding leads to a place, of which the lanes say the same.
 for (const path of process.argv.slice(2)) {
@@ -151,6 +152,26 @@ for (const path of process.argv.slice(2)) {
 		is(+left, Math.max(0, list.length - 20), name + ": those left out are counted");
 	});
 	some ||= lists.length > 0;
+	// What the page finds for each wait, in all, is what the document charges to each holder.
+	const charged = await real.evaluate(() => {
+		const found = {},
+			told = {},
+			add = (sums, waiter, holder, ns) =>
+				ns && (sums[waiter + " " + holder] = (sums[waiter + " " + holder] ?? 0) + ns);
+		gt.store().gil.forEach((lane, waiter) => {
+			lane.each(0, gt.pass().dur_ns, (from, to, state, s, i) => {
+				if (state !== 3) return;
+				const who = gt.holdersOf(from, to, s, i, waiter);
+				for (const {thread, ns} of who.list) add(found, waiter, thread, ns);
+				add(found, waiter, null, who.nobody);
+			});
+		});
+		for (const b of gt.pass().blame) add(told, b.waiter, b.holder, b.wait_ns);
+		const sorted = sums => Object.entries(sums).sort(([a], [b]) => (a < b ? -1 : 1));
+		return {found: sorted(found), told: sorted(told)};
+	});
+	is(charged.found, charged.told, name + ": the holders during all waits are the document's");
+	waits += charged.told.length;
 	// A bar has the share of waits for locks.
 	const bars = await real.evaluate(() =>
 		[...document.querySelectorAll("#threads-body tbody tr")].map(tr => {
@@ -185,6 +206,7 @@ for (const path of process.argv.slice(2)) {
 	is(cut, [], name + ": print loses no column");
 	is(real.troubles, [], name + ": in peace");
 }
+if (process.argv.length > 2) ok(waits > 0, "there are waits for the GIL");
 if (process.argv.length > 2) ok(locked > 0, "there are threads that waited for locks");
 if (process.argv.length > 2) ok(some, "there are recordings with a critical path or lock waits");
 await done();
