@@ -116,8 +116,8 @@ const char *wording_chain(const struct chain *chain)
 	static const enum phrase ends[CHAIN_ENDS][2] = {
 		[CHAIN_HELD_GIL] = { PHRASE_chain_held, PHRASE_chain_waited_held },
 		[CHAIN_WITHOUT_GIL] = { PHRASE_chain_without, PHRASE_chain_waited_without },
-		[CHAIN_FREE] = { PHRASE_chain_nobody, PHRASE_chain_nobody },
-		[CHAIN_UNKNOWN] = { PHRASE_chain_not_known, PHRASE_chain_not_known },
+		[CHAIN_FREE] = { PHRASE_chain_nobody, PHRASE_chain_waited_nobody },
+		[CHAIN_UNKNOWN] = { PHRASE_chain_not_known, PHRASE_chain_waited_not_known },
 	};
 	bool slept = facts_percent(chain->asleep_ns, chain->ns) >= NEARLY_ALL;
 

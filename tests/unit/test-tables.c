@@ -6,6 +6,7 @@
 #include "analysis/groups.h"
 #include "report-fixture.h"
 #include "report/html/html.h"
+#include "report/words.h"
 
 #include "tap.h"
 
@@ -275,8 +276,23 @@ static void test_sum(void)
 	fixture_done(&f);
 }
 
+/* Chains that differ are different rows of one table. */
+static void test_chains(void)
+{
+	const char *words[2 * CHAIN_ENDS];
+	unsigned same = 0;
+
+	for (unsigned i = 0; i < 2 * CHAIN_ENDS; i++) {
+		words[i] = wording_chain(&(struct chain){ .end = i / 2, .through = i % 2 });
+		for (unsigned k = 0; k < i; k++)
+			same += !strcmp(words[i], words[k]);
+	}
+	is_u64(same, 0, "no two ends of chains have the same words");
+}
+
 int main(void)
 {
+	test_chains();
 	test_hog();
 	test_group();
 	test_limit();
