@@ -526,6 +526,7 @@ static void doubt_python(struct model *m, uint32_t thread, uint64_t t)
 
 void gil_exec(struct model *m, uint32_t thread, uint64_t t)
 {
+	locks_judge(m, thread);
 	close_span(m, thread, t);
 	locks_forget(m, thread, false);
 	doubt_python(m, thread, t);
@@ -577,6 +578,7 @@ void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died)
 		lost_or_anomaly(m, CAVEAT_OPEN_HOLD, t);
 	if (s->state == GIL_WAIT && died)
 		lost_or_anomaly(m, CAVEAT_REQUEST_NO_ACQUIRE, t);
+	locks_judge(m, thread);
 	close_span(m, thread, t);
 	locks_forget(m, thread, true);
 	doubt_python(m, thread, t);

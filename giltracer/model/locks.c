@@ -250,7 +250,7 @@ static void leave_lock(struct model *m, uint32_t thread, bool stuck)
 		m->priv->locks.v[parking->lock].unsure -= parking->unsure;
 	}
 	parking->lock = MODEL_NONE;
-	parking->unsure = false;
+	parking->unsure = parking->doubted = false;
 }
 
 /* The thread does something else. If it let the others continue before any of them slept, that was not
@@ -272,6 +272,48 @@ static void leave_stop(struct model *m, uint32_t thread)
 
 		lane_overwrite(lane, &span, true);
 	}
+}
+
+/* The last span is not a wait for a lock. */
+static void forget_wait(struct model *m, uint32_t thread)
+{
+	struct lane *lane = &m->threads.v[thread].gil;
+	struct span *s = lane_last(lane);
+
+	s->state = GIL_NO;
+	s->gil.lock = MODEL_NONE;
+	if (lane->spans.n > 1 && s[-1].state == GIL_NO && !s[-1].flags)
+		lane->spans.n--;
+}
+
+/* A wait for the lock in the last span turns out to be for a signal. */
+static void make_signal(struct model *m, uint32_t thread)
+{
+	struct parking *parking = parking_of(m, thread);
+	const struct span *s = last(m, thread);
+
+	m->priv->locks.v[parking->lock].unsure--;
+	parking->unsure = parking->doubted = false;
+	leave_holder(m, thread, false);
+	if (s->state != GIL_LOCK_WAIT)
+		return;
+	parking->event = parking->lock;
+	parking->event_ns = s->start_ns;
+	parking->lock = MODEL_NONE;
+	forget_wait(m, thread);
+}
+
+void locks_judge(struct model *m, uint32_t thread)
+{
+	const struct parking *parking = parking_of(m, thread);
+	const struct lock_tracker *tracker;
+
+	if (!parking->doubted)
+		return;
+	tracker = &m->priv->locks.v[parking->lock];
+	if (!tracker->releases.n ||
+	    tracker->releases.v[tracker->releases.n - 1].time_ns < last(m, thread)->start_ns)
+		make_signal(m, thread);
 }
 
 void locks_forget(struct model *m, uint32_t thread, bool is_known)
@@ -319,6 +361,7 @@ static void park(struct model *m, uint32_t thread, uint64_t t, const struct even
 		parking_of(m, thread)->unsure = ev->park.kind == PARK_LOCK &&
 		                                !(ev->flags & EVF_TURN);
 		m->priv->locks.v[lock].unsure += parking_of(m, thread)->unsure;
+		parking_of(m, thread)->doubted = ev->flags & EVF_DOUBT;
 	} else {
 		parking_of(m, thread)->event = lock;
 		parking_of(m, thread)->event_ns = t;
@@ -398,35 +441,6 @@ static void start_other(struct model *m, uint32_t thread, uint32_t other)
 	           s[-2].start_ns <= from_ns && s[-2].state == GIL_NO) {
 		s[-1].start_ns = stop->request_ns = from_ns;
 	}
-}
-
-/* The last span is not a wait for a lock. */
-static void forget_wait(struct model *m, uint32_t thread)
-{
-	struct lane *lane = &m->threads.v[thread].gil;
-	struct span *s = lane_last(lane);
-
-	s->state = GIL_NO;
-	s->gil.lock = MODEL_NONE;
-	if (lane->spans.n > 1 && s[-1].state == GIL_NO && !s[-1].flags)
-		lane->spans.n--;
-}
-
-/* A wait for the lock in the last span turns out to be for a signal. */
-static void make_signal(struct model *m, uint32_t thread)
-{
-	struct parking *parking = parking_of(m, thread);
-	const struct span *s = last(m, thread);
-
-	m->priv->locks.v[parking->lock].unsure--;
-	parking->unsure = false;
-	leave_holder(m, thread, false);
-	if (s->state != GIL_LOCK_WAIT)
-		return;
-	parking->event = parking->lock;
-	parking->event_ns = s->start_ns;
-	parking->lock = MODEL_NONE;
-	forget_wait(m, thread);
 }
 
 static void make_signals(struct model *m, uint32_t lock)
@@ -604,6 +618,7 @@ static void feed_park(struct model *m, const struct event *ev, uint32_t thread, 
 	case EV_SPUN:
 		if (ev->flags & EVF_MISSED)
 			release_by_unknown(m, thread, t);
+		locks_judge(m, thread);
 		unpark(m, thread, ev->flags & EVF_LEFT);
 		update_span(m, thread, t);
 		break;

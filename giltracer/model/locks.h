@@ -18,6 +18,10 @@ static inline bool locks_concern(const struct model *m, const struct event *ev, 
  * handled. */
 bool locks_feed(struct model *m, const struct event *ev, uint32_t thread, uint64_t t);
 
+/* The wait of the thread, if there is one, is about to end. If it is not known which thread took the
+ * lock, only a release shows that it is a lock, and not a signal. */
+void locks_judge(struct model *m, uint32_t thread);
+
 /* The thread is no longer parked: it has ended, or (is_known false) nobody knows why. */
 void locks_forget(struct model *m, uint32_t thread, bool is_known);
 

@@ -66,14 +66,15 @@ struct cpu_move {
  * ended, MODEL_NONE: it has done something else since it ended
  * @spins: it spins for the lock, and is not parked
  * @looks: its last event was an EVF_LOOKS
- * @unsure: it is in LOCK_WAIT, but the release may show that it waits for a signal
+ * @unsure: it is in LOCK_WAIT, but the release may show that it waits for a signal; @doubted: it does,
+ * unless there is a release
  * @started_ns: when it began to start the world again; 0: it has done something else since
  */
 struct parking {
 	uint32_t lock, event, holder, deadlock;
 	uint64_t event_ns;
 	uint32_t frame, lock_frame, stop;
-	bool requested_off, released_off, stopping, looks, unsure, spins;
+	bool requested_off, released_off, stopping, looks, unsure, doubted, spins;
 	uint64_t started_ns;
 };
 

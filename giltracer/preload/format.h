@@ -120,7 +120,9 @@ enum preload_lock_event {
 	PRELOAD_LOCK_LEFT,  /* the end of a wait by a time-out or a signal handler */
 	PRELOAD_LOCK_POSTS, /* the thread releases the lock, in the last frame given, while others wait
 	                     * for it */
-	PRELOAD_LOCK_MISSED,  /* the end of a wait; the release that ended it may not be recorded */
+	PRELOAD_LOCK_MISSED, /* the end of a wait; the release that ended it may not be recorded */
+	PRELOAD_LOCK_DOUBTS, /* it waits for a lock, of which is not known which thread took it, before
+	                       * the library was loaded: it may be a signal */
 	PRELOAD_LOCK_SIGNALS, /* as POSTS, of a lock that another thread has taken: a signal */
 	/* Of a free-threaded interpreter; each wait ends like that for a lock. */
 	PRELOAD_LOCK_STOPPED, /* the thread begins to wait for the one that has stopped the world */

@@ -490,8 +490,10 @@ static enum preload_lock_event examine(struct wait *w, const sem_t *sem)
 		return event ? event : PRELOAD_LOCK_IDLES;
 	}
 	w->lock = (uint64_t)(uintptr_t)sem;
-	return is_signal(sem) || *taken_entry(sem) == taken_by(sem, w->me) ? PRELOAD_LOCK_IDLES
-	                                                                   : PRELOAD_LOCK_WAITS;
+	if (is_signal(sem) || *taken_entry(sem) == taken_by(sem, w->me))
+		return PRELOAD_LOCK_IDLES;
+	return process.joined && !is_taken_by_other(sem, w->me) ? PRELOAD_LOCK_DOUBTS
+	                                                        : PRELOAD_LOCK_WAITS;
 }
 
 /* Whether the semaphore was taken without waiting. */

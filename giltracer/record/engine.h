@@ -58,6 +58,7 @@ struct engine_held {
  * @prepare: before the program runs; errors as of @check
  * @start: the program is about to begin, or runs already and perf records it; *start_ns: when this one
  * began. Errors: ESTALE: it cannot record this process
+ * @add: the same for another process of the program that runs already; NULL: it records these anyway
  * @records: whether the process contains what it needs; the first of its threads waits for the answer
  * @is_due, @covers, @take_over: of @then: whether it has to, whether it sees all of another process of the
  * program, and to begin
@@ -73,6 +74,7 @@ struct engine {
 	int (*check)(struct job *job, struct error *err);
 	int (*prepare)(struct job *job, struct error *err);
 	int (*start)(const struct engine_process *process, uint64_t *start_ns, struct error *err);
+	int (*add)(const struct engine_process *process, struct error *err);
 	int (*records)(const struct engine_process *process, struct error *err);
 	bool (*is_due)(const struct execution_plan *plan);
 	bool (*covers)(const struct execution_plan *plan, pid_t pid);

@@ -238,12 +238,20 @@ static int join(const struct preloading *p, struct joining *j, struct error *err
 		         (double)j->call.stopped_ns / 1e6);
 	if (ret > 0)
 		return 0;
-	__atomic_store_n(&p->control->stopped, 1, __ATOMIC_RELAXED);
 	return ret < 0 ? ret
 	               : error_set(err, ETIMEDOUT,
 	                           "process %d: its main thread, which would have to load the "
 	                           "library, executed no Python for %d s",
 	                           (int)j->target->pid, JOINING_TIMEOUT_MS / 1000);
+}
+
+/* What an earlier process of the program has answered. */
+static void forget_answer(const struct preloading *p)
+{
+	CLEANUP(free) char *path = xasprintf("%s/refused", p->folder);
+
+	__atomic_store_n(&p->control->joined_ns, 0, __ATOMIC_RELEASE);
+	unlink(path);
 }
 
 /*
@@ -262,6 +270,7 @@ static int load(const struct preloading *p, const struct target *target, bool al
 
 	if (find(&j, target, err) < 0 || temp_session_make(&own, err) < 0)
 		return -1;
+	forget_answer(p);
 	p->control->gil = j.calls ? j.call.gil : j.exec.gil;
 	p->control->alone = alone;
 	j.dir = own.path;
@@ -311,29 +320,50 @@ static void note_idle(const struct engine_process *process, const struct snapsho
 	snapshot_done(&now);
 }
 
-static int start(const struct engine_process *process, uint64_t *start_ns, struct error *err)
+static int join_process(const struct engine_process *process, struct error *err)
 {
-	const struct preloading *p = process->plan->preloading;
 	struct snapshot before;
 	struct error ignored;
 	int ret;
 
-	preloading_note_time(p);
 	if (!process->target) {
 		*err = *process->no_target;
 		return -1;
 	}
 	if (snapshot_take(&before, process->snapshots, &ignored) < 0)
 		before = (struct snapshot){ 0 };
-	ret = load(p, process->target, process->plan->no_children, err);
-	if (ret < 0) {
-		err->code = ESTALE;
-	} else {
-		*start_ns = p->control->joined_ns;
+	ret = load(process->plan->preloading, process->target, process->plan->no_children, err);
+	if (ret == 0)
 		note_idle(process, &before);
-	}
 	snapshot_done(&before);
 	return ret;
+}
+
+static int start(const struct engine_process *process, uint64_t *start_ns, struct error *err)
+{
+	const struct preloading *p = process->plan->preloading;
+
+	preloading_note_time(p);
+	if (join_process(process, err) < 0) {
+		__atomic_store_n(&p->control->stopped, 1, __ATOMIC_RELAXED);
+		err->code = ESTALE;
+		return -1;
+	}
+	*start_ns = p->control->joined_ns;
+	return 0;
+}
+
+/* A process that was forked since then has inherited the library. */
+static int add(const struct engine_process *process, struct error *err)
+{
+	struct preloading ignored = { 0 };
+
+	if (preloading_works(process->plan->preloading, (uint32_t)process->pid))
+		return 0;
+	if (process->target && preloading_check(&ignored, process->target->process.python, err) < 0)
+		return -1;
+	preloading_done(&ignored);
+	return join_process(process, err);
 }
 
 static void describe(struct session_pass *pass)
@@ -354,5 +384,6 @@ const struct engine engine_join = {
 	.library = true,
 	.check = check,
 	.start = start,
+	.add = add,
 	.describe = describe,
 };

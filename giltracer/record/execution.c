@@ -364,6 +364,9 @@ void sampling_done(struct sampling *sampling)
  * first is 1 ms, and each is twice the last. */
 #define SETTLE_MS 32
 
+/* After this time, no other process is added. */
+#define ADD_S 10
+
 /* How often perf is started if threads end meanwhile: TRIES_EARLY times as usual, then with
  * --tail-synthesize. */
 #define TRIES_EARLY 4
@@ -395,6 +398,7 @@ struct member {
  * @tstp: signalfd of SIGTSTP; -1: none
  * @suspended_ns: when the program was stopped; 0: it runs
  * @failure: why it was killed; @unrecordable: that is because of the engine, and the program has not begun
+ * @whole_ns: when the engine had added all processes of one that ran before
  * @members: of one that ran before, the first is the process itself; @no_target: why its memory
  * cannot be read
  * @look_ns: when to read their stacks again; 0: never
@@ -422,6 +426,7 @@ struct execution {
 	int pidfd;
 	VEC(struct member) members;
 	struct error no_target;
+	uint64_t whole_ns;
 	uint64_t look_ns;
 	unsigned look_ms;
 	bool asked;
@@ -933,7 +938,7 @@ static bool is_recording(const struct execution *e)
 /* The time for which the program has been traced at the time now. */
 static uint64_t traced_ns(const struct execution *e, uint64_t now)
 {
-	uint64_t start_ns = e->result->start_ns;
+	uint64_t start_ns = e->whole_ns ? e->whole_ns : e->result->start_ns;
 
 	return start_ns && now > start_ns ? now - start_ns : 0;
 }
@@ -1306,6 +1311,56 @@ static int run_program(struct execution *e, struct error *err)
 
 /* ---- to join a process that runs already */
 
+static bool runs_python(pid_t pid)
+{
+	struct process_python process;
+	struct error ignored;
+
+	if (process_python_find(&process, pid, &ignored) < 0)
+		return false;
+	process_python_done(&process);
+	return true;
+}
+
+static int add_process(const struct execution *e, struct member *m, uint64_t until_ns,
+                       struct error *err)
+{
+	struct engine_process process = process_of(e, 0);
+
+	if (clock_now_ns() >= until_ns)
+		return error_set(err, ETIMEDOUT, "the others took %d s", ADD_S);
+	open_member(m, err);
+	process.pid = m->pid;
+	process.target = m->target;
+	process.snapshots = m->snapshots;
+	process.no_target = err;
+	return e->plan->engine->add(&process, err);
+}
+
+/* The present descendants. */
+static void add_processes(struct execution *e)
+{
+	const uint64_t until_ns = clock_now_ns() + (uint64_t)ADD_S * NS_PER_SECOND;
+	struct error err, why;
+	size_t failed = 0;
+
+	add_members(e);
+	for (size_t i = 1; i < e->members.n; i++) {
+		struct member *m = &e->members.v[i];
+
+		if (!runs_python(m->pid) || add_process(e, m, until_ns, &err) == 0 ||
+		    !runs_python(m->pid))
+			continue;
+		log_warn("process %d, a child of the program, is not recorded: %s", (int)m->pid,
+		         err.text);
+		if (!failed++)
+			why = err;
+	}
+	if (failed)
+		e->result->left_out_note = xasprintf(NOTE_LEFT_OUT, failed, why.text);
+	e->whole_ns = clock_now_ns();
+}
+
 static int start_process(struct execution *e, struct error *err)
 {
 	struct recorders *r = &e->recorders;
@@ -1317,6 +1372,8 @@ static int start_process(struct execution *e, struct error *err)
 	e->result->start_ns = clock_now_ns();
 	if (start_engine(e, &e->result->start_ns, err) < 0)
 		return -1;
+	if (e->plan->engine && e->plan->engine->add)
+		add_processes(e);
 	if (e->plan->preloading)
 		begin_asleep_joined(e);
 	if (e->plan->sampling && sampling_start(e->plan->sampling, e->pid, err) < 0)
@@ -1428,5 +1485,6 @@ void execution_result_done(struct execution_result *result)
 	free(result->entry_note);
 	free(result->limit_note);
 	free(result->perf_note);
+	free(result->left_out_note);
 	*result = (struct execution_result){ 0 };
 }

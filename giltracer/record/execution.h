@@ -196,6 +196,7 @@ enum execution_channel {
  * @trace_note: why there is no complete trace; or NULL
  * @entry_note: why tracing did not start; or NULL
  * @limit_note: why the recordings ended before the program; or NULL
+ * @left_out_note: which child processes are not recorded; or NULL
  * @perf_note: what went wrong with a recording while the program ran; or NULL
  */
 struct execution_result {
@@ -212,7 +213,7 @@ struct execution_result {
 	struct thread_names named;
 	uint32_t holder_tid;
 	VEC(struct session_slept) slept;
-	char *trace, *trace_note, *entry_note, *limit_note, *perf_note;
+	char *trace, *trace_note, *entry_note, *limit_note, *perf_note, *left_out_note;
 };
 
 /*

@@ -36,6 +36,8 @@
 	"the library could not open all of its files: a process became another user or " \
 	"changed its root folder, and closed the library's file descriptor (5001)"
 #define NOTE_JOINED "the program loaded giltracer's library, which stays loaded but idle"
+#define NOTE_LEFT_OUT \
+	"child processes of the program are not recorded (%zu), the first one because %s"
 #define NOTE_HANDOVER                                                                              \
 	"from %.3f s on, the library recorded the GIL instead of uprobes, because these cost the " \
 	"program more than %d %% of its CPU time"

@@ -312,6 +312,8 @@ static void note_result(struct job *job, const struct execution_plan *plan,
 		note_unwritten(job, plan->preloading);
 	if (job->options->pid && plan->preloading)
 		session_add_note(job->session, "joined", 1, NOTE_JOINED);
+	if (result->left_out_note)
+		session_add_note(job->session, "left-out", 1, result->left_out_note);
 	if (result->perf_note) {
 		/* Logged as an error, which -q shows, because giltracer fails with it. */
 		log_error("%s", result->perf_note);

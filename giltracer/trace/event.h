@@ -81,6 +81,7 @@ enum event_flags {
 	EVF_LEFT = 1 << 14,   /* PARKED: it waits no longer, and has not got the lock */
 	/* PARK, SPIN: the lock is one of the interpreter itself; .park.name is what it protects */
 	EVF_RUNTIME = 1 << 15,
+	EVF_DOUBT = EVF_PREEMPT, /* PARK: for a lock only if a thread releases it */
 };
 
 /* Why a thread parks. */

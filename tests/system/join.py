@@ -5,6 +5,8 @@
                            thread does little, forks a child for each byte that it finds in the FIFO GO, and
                            ends when GO is closed. The FIFO READY gets a line when all are at work, and
                            when a child has ended
+    prefork READY GO       two children do that, and the main thread waits for an item of a queue, by a lock that
+                           it has taken before
     asleep READY GO        one thread computes, and the main thread waits for GO in C code
     waits HOW LIMIT READY GO   one thread takes the GIL now and then, and the main thread waits until GO is
                            closed, or the limit in seconds has passed; fails if it waits less or much longer
@@ -23,6 +25,7 @@
 import ctypes
 import hashlib
 import os
+import queue
 import random
 import re
 import select
@@ -96,6 +99,36 @@ def work(ready, go, uid=None):
     stop.append(True)
     for thread in threads:
         thread.join()
+
+
+def serve_in_child(go):
+    stop, there = [], threading.Barrier(3)
+    for f in (hog, victim):
+        threading.Thread(target=f, args=(stop, there), name='my ' + f.__name__, daemon=True).start()
+    there.wait()
+    select.select([go], [], [])
+    os._exit(7)
+
+
+def prefork(ready, go):
+    ready, go = begin(ready, go)
+    children = []
+    for _ in range(2):
+        children.append(os.fork())
+        if not children[-1]:
+            serve_in_child(go)
+    items = queue.SimpleQueue()
+    threading.Thread(target=lambda: (os.read(go, 1), items.put(None)), name='my closer').start()
+    print('ready', file=ready, flush=True)
+    while True:
+        try:
+            items.get(timeout=PATIENCE_S)
+            break
+        except queue.Empty:
+            pass
+    for pid in children:
+        if os.waitpid(pid, 0)[1] >> 8 != 7:
+            sys.exit('a child failed')
 
 
 def asleep(ready, go):

@@ -256,6 +256,13 @@ while read -r version python <&3; do
 		finish "$version: $how"
 	done
 
+	start prefork $user "$python"
+	three="'MainThread', 'MainThread', 'MainThread'"
+	joined "$version: children that were there before" "[$three, 'my hog', 'my hog', 'my victim', 'my victim']"
+	is "$(json "$out/out.json" 'sum(t["lock_wait_ns"] for t in d["threads"] if t["pid"] == '$pid')')" 0 \
+		'  its main thread does not wait for a lock: it waits for an item'
+	finish "$version: which"
+
 	case $version in
 	debian-*) ;;
 	*) continue ;;
@@ -275,6 +282,24 @@ while read -r version python <&3; do
 	start work $user "$python"
 	is "$(python3 "$program" kill "$GILTRACER" $pid 50)" True "$version: giltracer is killed 50 times"
 	joined "$version: the recording after that" "['MainThread', 'my hog', 'my victim']"
+	finish "$version: the program"
+
+	start prefork $user "$python"
+	rm -f questions answers
+	mkfifo questions answers
+	child=$(ps -o pid= --ppid $pid | head -n 1 | tr -d ' ')
+	python3 "$program" trace "$child" <questions >answers &
+	tracer=$!
+	exec 7>questions
+	read -r _ <answers
+	joined "$version: but a child that another process traces" "['MainThread', 'MainThread', 'my hog', 'my victim']"
+	like "$(cat err)" "warning: process $child, a child of the program, is not recorded: process $child is traced by" \
+		'  there is a warning'
+	like "$(json out.json '[c["text"] for c in d["caveats"] if c["code"] == "left-out"]')" \
+		"child processes of the program are not recorded [(]1[)], the first one because process $child is traced" \
+		'  and a note'
+	exec 7>&-
+	wait $tracer
 	finish "$version: the program"
 
 	start work $user "$python"

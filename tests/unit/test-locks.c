@@ -294,6 +294,30 @@ static void test_signal(void)
 	is_str(gil_lane(10), "130:N 240:L 330:N 1000", "a turn is waited for");
 }
 
+/* It is not known which thread took the lock, before the library was loaded. */
+static void doubts(uint64_t t, uint32_t tid)
+{
+	feed(t, tid, EV_PARK,
+	     EV(.flags = EVF_DOUBT, .park = { .address = LOCK, .kind = PARK_LOCK }));
+}
+
+static void test_doubt(void)
+{
+	begin_off();
+	doubts(200, 8);
+	parked(300, 8);
+	doubts(310, 8);
+	doubts(320, 9);
+	unparks(400, 7, LOCK);
+	parked(420, 9);
+	parked(430, 8);
+	doubts(500, 8);
+	finish();
+	is_str(gil_lane(8), "110:N 310:L 430:N 1000",
+	       "a wait is for a lock only if it was released meanwhile");
+	is_str(gil_lane(9), "120:N 320:L 420:N 1000", "for all threads that wait for it");
+}
+
 static void test_switched(void)
 {
 	begin_off();
@@ -443,6 +467,7 @@ int main(void)
 	test_world_no_return();
 	test_idle();
 	test_signal();
+	test_doubt();
 	test_switched();
 	test_module();
 	test_type();

@@ -246,6 +246,7 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 	case PRELOAD_LOCK_WAITS:
 	case PRELOAD_LOCK_IDLES:
 	case PRELOAD_LOCK_PARKS:
+	case PRELOAD_LOCK_DOUBTS:
 		ret->type = EV_PARK;
 		ret->park.kind = is_for_signal(event, list ? list->wait : PRELOAD_WAIT_ANY)
 		                         ? PARK_EVENT
@@ -253,6 +254,8 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		name_lock(s, ret);
 		if (list && list->wait == PRELOAD_WAIT_TURN)
 			ret->flags |= EVF_TURN;
+		else if (event == PRELOAD_LOCK_DOUBTS)
+			ret->flags |= EVF_DOUBT;
 		if (!holder || ret->park.kind != PARK_LOCK)
 			return 1;
 		ret[1] = ret[0];
