@@ -28,24 +28,29 @@ static uint64_t wanted_ns(const struct analysis *a)
 	return a->evidence.wanted_ns + a->evidence.lock_wait_ns + stopped_ns;
 }
 
-/* Returns NULL if it costs too little to be a finding. Valid until the next call. */
-static struct finding *add(struct findings *to, enum finding_kind kind, uint64_t cost_ns,
-                           uint64_t of_ns)
+/* What all findings have. Valid until the next call. */
+static struct finding *push(struct findings *to, enum finding_kind kind, uint64_t cost_ns,
+                            uint64_t of_ns)
 {
-	double share = facts_percent(cost_ns, of_ns);
-	struct finding *f;
-
-	if (share < FINDING_LEAST)
-		return NULL;
-	f = vec_push(&to->v);
+	struct finding *f = vec_push(&to->v);
 	*f = (struct finding){ .kind = kind,
 		               .cost_ns = cost_ns,
-		               .share = share,
+		               .share = facts_percent(cost_ns, of_ns),
 		               .group = NONE,
 		               .tasks = NONE,
 		               .remedy = REASON_CODES,
 		               .no_gain = NO_GAIN_NOT_A_CALL };
 	return f;
+}
+
+/* Returns NULL if it costs too little to be a finding. */
+static struct finding *add(struct findings *to, const struct analysis *a, enum finding_kind kind,
+                           uint64_t cost_ns, uint64_t of_ns)
+{
+	if (facts_percent(cost_ns, of_ns) < FINDING_LEAST || cost_ns < VERDICT_SHORT_NS ||
+	    facts_percent(cost_ns, a->evidence.wall_ns) < FINDING_LEAST)
+		return NULL;
+	return push(to, kind, cost_ns, of_ns);
 }
 
 /* The first reason with one of the codes, which ends with REASON_CODES. */
@@ -133,8 +138,8 @@ static void find_functions(struct findings *to, const struct analysis *a, uint64
 		const struct function_row *row = &a->holders.v.v[i];
 		const struct function_row *overdue = overdue_row(a, row);
 		bool keeps = overdue && overdue->wait_ns * 2 >= row->wait_ns;
-		struct finding *f = add(to, keeps ? FINDING_CALL : FINDING_FUNCTION, row->wait_ns,
-		                        of_ns);
+		struct finding *f = add(to, a, keeps ? FINDING_CALL : FINDING_FUNCTION,
+		                        row->wait_ns, of_ns);
 
 		if (!f)
 			continue;
@@ -165,7 +170,7 @@ static void find_threads(struct findings *to, const struct analysis *a, uint64_t
 				a->pass->hogs->v.v[i].wait_ns;
 	for (uint32_t g = 0; g < a->groups.v.n; g++) {
 		uint64_t rest_ns = ns[g] > known_ns[g] ? ns[g] - known_ns[g] : 0;
-		struct finding *f = add(to, FINDING_THREAD, rest_ns, of_ns);
+		struct finding *f = add(to, a, FINDING_THREAD, rest_ns, of_ns);
 		struct reason_function traced = { 0 };
 
 		if (!f)
@@ -190,10 +195,10 @@ static void find_gil(struct findings *to, const struct analysis *a, uint64_t of_
 		return;
 	find_functions(to, a, of_ns);
 	find_threads(to, a, of_ns);
-	f = add(to, FINDING_HANDOFF, t->handoff_ns, of_ns);
+	f = add(to, a, FINDING_HANDOFF, t->handoff_ns, of_ns);
 	if (f)
 		f->remedy = ADVICE_HANDOFF;
-	f = add(to, FINDING_NO_CPU, t->no_cpu_ns, of_ns);
+	f = add(to, a, FINDING_NO_CPU, t->no_cpu_ns, of_ns);
 	if (f)
 		f->remedy = cpu_remedy(a);
 }
@@ -244,7 +249,7 @@ static void find_locks(struct findings *to, const struct analysis *a, uint64_t o
 			ns += c->ns;
 			unknown_ns += c->end == CHAIN_UNKNOWN ? c->ns : 0;
 		}
-		f = add(to, FINDING_LOCK, ns, of_ns);
+		f = add(to, a, FINDING_LOCK, ns, of_ns);
 		if (!f)
 			continue;
 		f->frame = first->waits_in;
@@ -268,7 +273,7 @@ static void find_stops(struct findings *to, const struct analysis *a, uint64_t o
 
 	for (size_t i = 0; i < a->model->threads.n; i++)
 		ns += a->model->threads.v[i].gil_ns[GIL_STOPPED];
-	f = add(to, FINDING_STOPS, ns, of_ns);
+	f = add(to, a, FINDING_STOPS, ns, of_ns);
 	if (!f)
 		return;
 	copy_said(&f->what, &a->verdict, CODES(REASON_STOPS));
@@ -293,10 +298,8 @@ static void find_tasks(struct findings *to, const struct analysis *a)
 
 		if (d->end_ns - d->start_ns < VERDICT_LATE_NS)
 			continue;
-		f = late ? add(to, FINDING_TASK, g->late_ns, g->late_ns + g->running_ns)
-		         : add(to, FINDING_TASK, d->end_ns - d->start_ns, g->life_ns);
-		if (!f)
-			continue;
+		f = late ? push(to, FINDING_TASK, g->late_ns, g->late_ns + g->running_ns)
+		         : push(to, FINDING_TASK, d->end_ns - d->start_ns, g->life_ns);
 		n++;
 		f->tasks = i;
 		f->longest_ns = d->end_ns - d->start_ns;
@@ -323,21 +326,18 @@ static void find_cpus(struct findings *to, const struct analysis *a)
 	uint64_t wanted = ns[CPU_RUNNABLE] + ns[CPU_RUNNING];
 	double share = facts_percent(ns[CPU_RUNNABLE], wanted);
 	struct reasons quota = { 0 };
-	struct finding *f;
+	struct finding *f = NULL;
 
 	copy_said(&quota, &a->verdict, CODES(REASON_QUOTA));
-	f = share >= FINDING_CPUS ? add(to, FINDING_CPUS_FEW, ns[CPU_RUNNABLE], wanted) : NULL;
-	if (!f && quota.v.n) {
-		f = vec_push(&to->v);
-		*f = (struct finding){ .share = share };
-	}
+	if (share >= FINDING_CPUS && a->evidence.runnable_percent >= FINDING_CPUS)
+		f = add(to, a, FINDING_CPUS_FEW, ns[CPU_RUNNABLE], wanted);
+	if (!f && quota.v.n)
+		f = push(to, FINDING_QUOTA, ns[CPU_RUNNABLE], wanted);
 	if (!f)
 		return;
 	if (quota.v.n)
 		f->kind = FINDING_QUOTA;
 	f->what = quota;
-	f->group = f->tasks = NONE;
-	f->no_gain = NO_GAIN_NOT_A_CALL;
 	f->remedy = quota.v.n ? ADVICE_QUOTA : cpu_remedy(a);
 }
 
@@ -353,7 +353,7 @@ static void find_patterns(struct findings *to, const struct analysis *a, uint64_
 		if (seen & 1u << p->v.v[i].kind)
 			continue;
 		seen |= 1u << p->v.v[i].kind;
-		f = add(to, FINDING_PATTERN, p->v.v[i].ns, of_ns);
+		f = add(to, a, FINDING_PATTERN, p->v.v[i].ns, of_ns);
 		if (!f)
 			continue;
 		f->pattern = &p->v.v[i];
@@ -367,15 +367,10 @@ static void find_sampled(struct findings *to, const struct analysis *a)
 	const struct reasons *because = &a->verdict.because;
 
 	for (size_t i = 0; a->verdict.kind == VERDICT_SAMPLED && i < because->v.n; i++) {
-		struct finding *f = vec_push(&to->v);
+		struct finding *f = push(to, FINDING_SAMPLED, 0, 0);
 
-		*f = (struct finding){ .kind = FINDING_SAMPLED,
-			               .certainty = FINDING_ESTIMATED,
-			               .share = because->v.v[i].percent,
-			               .group = NONE,
-			               .tasks = NONE,
-			               .remedy = REASON_CODES,
-			               .no_gain = NO_GAIN_NOT_A_CALL };
+		f->certainty = FINDING_ESTIMATED;
+		f->share = because->v.v[i].percent;
 		*vec_push(&f->what.v) = because->v.v[i];
 	}
 }

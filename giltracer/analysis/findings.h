@@ -9,7 +9,9 @@
  * CPU. Neither do those about locks. The others may contain the same time once more: a pattern is
  * how a thread experiences that waiting, and a thread can wait for the GIL and for a CPU at once.
  *
- * A finding costs at least FINDING_LEAST % of the time in which threads wanted to run. The first is
+ * A finding costs at least FINDING_LEAST % of the time in which threads wanted to run, as much of the
+ * duration of the recording, and VERDICT_SHORT_NS; or tasks were late for VERDICT_LATE_NS at once; or
+ * the verdict speaks of a CPU limit or of samples. The first is
  * of the kind that the verdict's headline is about, if there is one; the rest are in the order of
  * their costs. What tracing caused comes last.
  */
@@ -31,7 +33,8 @@
 #define FINDING_PLACES 64 /* the places that cost most */
 #define FINDING_CHAINS 3
 #define FINDING_CHAIN  10 /* percent of the waits in a line: worth a clause */
-#define FINDING_CPUS   10 /* percent of the time in which threads wanted a CPU: worth a finding */
+#define FINDING_CPUS \
+	10 /* percent of the time in which threads wanted a CPU: worth a finding, also of some thread's life */
 
 enum finding_kind {
 	FINDING_CALL,     /* a function kept the GIL after release requests */

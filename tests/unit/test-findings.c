@@ -176,6 +176,24 @@ static void test_lock(void)
 	   "and what it waited for itself");
 }
 
+/* A third of the little time in which threads wanted to run, but a blink of the recording. */
+static void test_idle(void)
+{
+	start();
+	request(110 * MS, 8);
+	acquire(110 * MS, 8);
+	request(111 * MS, 9);
+	request(111 * MS, 10);
+	feed(115 * MS, 8, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("f", 5) }));
+	released(115 * MS, 8);
+	holds_from(115, 116, 9, 0);
+	holds_from(116, 117, 10, 0);
+	analyse();
+	ok(a->evidence.wait_ns * 3 > a->evidence.wanted_ns,
+	   "threads waited for a third of that time");
+	is_str(found(), "", "8 ms of waiting in a program that sleeps are no finding");
+}
+
 /* Less than a hundredth of the time in which threads wanted to run. */
 static void test_little(void)
 {
@@ -222,6 +240,7 @@ int main(void)
 	test_gil();
 	test_lock();
 	test_little();
+	test_idle();
 	test_markdown();
 	analysis_free(a);
 	hogs_done(&hogs);
