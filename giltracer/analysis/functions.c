@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/str.h"
-#include "session/sources.h"
+#include "session/session.h"
 #include "trace/names.h"
 #include "trace/source.h"
 #include "trace/stacks.h"

@@ -15,7 +15,7 @@
 #include "record/library.h"
 #include "record/perf.h"
 #include "system/perf_access.h"
-#include "system/sandbox.h"
+#include "system/host.h"
 #include "system/uprobes.h"
 
 /* Adds to the error how to get the permission, in the words of giltracer check, unless another engine can

@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/procfs.h"
 #include "base/report_folder.h"
 #include "base/str.h"
 #include "live/family.h"
@@ -248,7 +249,6 @@ void flight_watch_done(struct flight_watch *watch)
 
 /* ---- where it is */
 
-#define MAPS_MAX     (16 << 20)
 #define CONTROL_PATH "/" RECORD_PRELOAD "/" PRELOAD_CONTROL
 
 /* Whether this is the control file of a flight recorder that is on. */
@@ -264,20 +264,16 @@ static bool is_on(const char *path)
 /* The session's folder, which the process sees under the path that it has mapped; NULL: none. */
 static char *find_in(pid_t pid)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)pid);
-	CLEANUP(free) char *maps = NULL;
-	char *line, *rest;
-	struct error ignored;
+	CLEANUP(free) char *maps = procfs_read(pid, 0, "maps", NULL);
+	struct procfs_mapping m;
+	char *rest = maps;
 
-	if (file_read(&maps, NULL, path, MAPS_MAX, &ignored) < 0)
-		return NULL;
-	for (line = strtok_r(maps, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
-		const char *slash = strchr(line, '/');
+	while (procfs_next_mapping(&m, &rest)) {
 		CLEANUP(free) char *folder = NULL;
 
-		if (!slash || !str_has_suffix(slash, CONTROL_PATH))
+		if (*m.path != '/' || !str_has_suffix(m.path, CONTROL_PATH))
 			continue;
-		folder = xasprintf("/proc/%d/root%s", (int)pid, slash);
+		folder = xasprintf("/proc/%d/root%s", (int)pid, m.path);
 		if (!is_on(folder))
 			continue;
 		folder[strlen(folder) - strlen(CONTROL_PATH)] = '\0';

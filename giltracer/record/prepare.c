@@ -23,7 +23,7 @@
 #include "record/library.h"
 #include "record/record.h"
 #include "system/perf_access.h"
-#include "system/sandbox.h"
+#include "system/host.h"
 
 /* python, python3.11, /usr/bin/python3 */
 static bool names_python(const char *script)

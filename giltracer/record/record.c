@@ -30,8 +30,7 @@
 #include "record/library.h"
 #include "record/perf.h"
 #include "session/session.h"
-#include "session/sources.h"
-#include "system/probe_lease.h"
+#include "system/uprobes.h"
 
 void record_set_log_level(const struct record_options *options)
 {

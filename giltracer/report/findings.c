@@ -10,7 +10,7 @@
 #include "report/phrases.h"
 #include "report/report.h"
 #include "report/words.h"
-#include "session/sources.h"
+#include "session/session.h"
 #include "trace/names.h"
 #include "trace/stacks.h"
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "session/sources.h"
+#include "session/session.h"
 
 /* The lines of a file, without their ends; they point into its text. */
 struct file_lines {
@@ -19,7 +19,7 @@ struct file_lines {
 struct file_lines file_lines_of(const char *text, size_t len);
 
 /**
- * Sets the members of ret about a lock, see session/sources.h; they are NULL or 0 where the text does
+ * Sets the members of ret about a lock, see session/session.h; they are NULL or 0 where the text does
  * not tell, for instance because a line names two locks, or a name is assigned twice.
  */
 void lock_source_find(struct source_line *ret, const struct file_lines *lines, uint32_t line);

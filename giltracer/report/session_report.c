@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Writes the reports of a session. */
-#include "session/sources.h"
+#include "session/session.h"
 #include "report/session_report.h"
 
 #include <errno.h>

@@ -17,7 +17,6 @@
 #include "base/vec.h"
 #include "report/lock_source.h"
 #include "session/session.h"
-#include "session/sources.h"
 #include "trace/names.h"
 #include "trace/preload/from_preload.h"
 #include "trace/stacks.h"

@@ -21,7 +21,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "system/host.h"
-#include "system/sandbox.h"
 #include "system/tracefs.h"
 
 /* ---- whether the kernel lets this process record events, and if not, what forbids it */

@@ -101,7 +101,7 @@ bool tracefs_is_our_group(const char *group)
 			return false;
 	if (strspn(++hash, "0123456789abcdef") != 6)
 		return false;
-	/* The suffix of a container, see probe_lease.h. */
+	/* The suffix of a container, see uprobes.h. */
 	return !hash[6] || (str_has_prefix(hash + 6, "_c") && strlen(hash + 8) == 6 &&
 	                    strspn(hash + 8, "0123456789abcdef") == 6);
 }

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "system/probe_lease.h"
+#include "system/uprobes.h"
 
 #include "budget.h"
 

@@ -14,7 +14,7 @@
 #include "base/child.h"
 #include "base/cleanup.h"
 #include "base/file.h"
-#include "system/probe_lease.h"
+#include "system/uprobes.h"
 #include "tap.h"
 
 #define GROUP "giltracer_abc123_0a1b2c"
