@@ -278,8 +278,6 @@ void table_cpu_waits(struct table *ret, const struct analysis *a, const struct t
 /* Functions and locks. */
 
 #define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
-#define NEARLY_ALL \
-	95 /* percent of the waiting: with so much by overdue holds, others add nothing */
 
 static void add_function(struct table *table, const struct analysis *a,
                          const struct function_row *f, bool overdue, unsigned name_columns)
@@ -416,7 +414,7 @@ void table_overdue(struct table *ret, const struct analysis *a, const struct tab
 void table_holders(struct table *ret, const struct analysis *a, const struct table_limits *limits)
 {
 	*ret = (struct table){ .caption = PHRASE_c_held_until };
-	if (facts_percent(a->overdue.wait_ns, a->holders.wait_ns) >= NEARLY_ALL)
+	if (facts_percent(a->overdue.wait_ns, a->holders.wait_ns) >= TABLE_NEARLY_ALL)
 		return;
 	add_functions(ret, a, &a->holders, false, limits);
 	add_frames_advice(ret, a, &a->holders);

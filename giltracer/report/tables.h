@@ -14,6 +14,9 @@
 
 #define TABLE_COLUMNS 14
 
+/* Percent of the waiting: if overdue holds caused so much of it, other holds have no table. */
+#define TABLE_NEARLY_ALL 95
+
 /**
  * @number: the cell is a number, @value with this many @decimals; else
  * @text: safe for a terminal, @width columns wide

@@ -2,10 +2,7 @@
 // Crowds: if there are many threads, those whose names differ in digits only are treated as one, by
 // the rules of analysis/groups.h.
 
-import {pass, threadLabel, threadName} from "./data.js";
-
-const CROWDS_FROM = 12;
-const CROWD_LEAST = 4;
+import {meta, pass, threadLabel, threadName} from "./data.js";
 
 let crowdCache = {of: null, list: [], at: []};
 // [{name, threads}] of the pass: crowds, and threads that are in none, whose name is null.
@@ -18,7 +15,7 @@ export function crowds() {
 		by.has(key) ? by.get(key).push(i) : by.set(key, [i]);
 	});
 	const list = [...by].flatMap(([name, threads]) =>
-		threads.length >= CROWD_LEAST && p.threads.length > CROWDS_FROM
+		threads.length >= meta.crowd_least && p.threads.length > meta.crowds_from
 			? [{name, threads}]
 			: threads.map(i => ({name: null, threads: [i]})),
 	);

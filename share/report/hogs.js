@@ -203,7 +203,6 @@ const hogsHint = gains =>
 		: "");
 
 const waitCaused = rows => rows.reduce((n, r) => n + r.wait_caused_ns, 0);
-const NEARLY_ALL = 0.95; // if overdue holds cause this share of waiting, others are omitted
 
 const functionsTable = (rows, late, caption) =>
 	makeTable(hogColumns(rows, late), rows, {
@@ -222,7 +221,8 @@ export function hogsDraw() {
 		all = rowsOf("functions").filter(r => r.function),
 		blocked = blockedTable();
 	const unnamed = waitCaused(rowsOf("functions").filter(r => !r.function));
-	const holders = waitCaused(hogs) >= NEARLY_ALL * waitCaused(all) && hogs.length ? [] : all;
+	const nearlyAll = (waitCaused(all) / 100) * meta.nearly_all_percent;
+	const holders = waitCaused(hogs) >= nearlyAll && hogs.length ? [] : all;
 	const heading = "Functions that held the GIL while others waited";
 	$("hogs").hidden =
 		!(hogs.length || holders.length || blocked) || passIndex !== (meta.main_pass || 0);

@@ -274,6 +274,70 @@ static void test_document_groups(void)
 	fixture_done(&f);
 }
 
+/* The keys of the columns of the page's table of threads. */
+static struct str columns_of(struct fixture *f, bool locks)
+{
+	json_auto_t *meta = NULL;
+	struct str keys = { 0 };
+	const json_t *column;
+	size_t i;
+
+	f->pass.free_threaded = locks;
+	f->model.gil_events = !locks;
+	f->model.park_events = locks;
+	meta = written(&f->report, 0);
+	json_array_foreach(json_object_get(pass_of(meta), "columns"), i, column) str_addf(
+		&keys, "%s%s%s", i ? " " : "", json_string_value(json_object_get(column, "key")),
+		json_is_true(json_object_get(column, "longest")) ? "!" : "");
+	return keys;
+}
+
+static void columns_are(struct fixture *f, bool locks, const char *want, const char *name)
+{
+	CLEANUP(str_done) struct str keys = columns_of(f, locks);
+
+	is_str(str_get(&keys), want, "%s", name);
+}
+
+/* The page draws the columns that it is sent: those that matter, by the rules of the terminal. */
+static void test_columns(void)
+{
+	json_auto_t *meta = NULL;
+	struct fixture f;
+	struct model_thread *t;
+
+	fixture_init(&f, 100);
+	fixture_thread(&f, 1, 1, "t");
+	fixture_gil(&f, 0, GIL_HOLD, 100);
+	t = &f.model.threads.v[0];
+	columns_are(&f, false, "no_gil_ns hold_ns wait_ns longest_wait_ns! longest_hold_ns!",
+	            "the columns of each recording");
+	t->gil_ns[GIL_LOCK_WAIT] = FIXTURE_MS / 100;
+	t->calls_cost_ns = 2 * FIXTURE_MS - 1;
+	columns_are(&f, false, "no_gil_ns hold_ns wait_ns longest_wait_ns! longest_hold_ns!",
+	            "0.01 % of lock waits and 1.9 % for calls have no column");
+	t->gil_ns[GIL_LOCK_WAIT] = FIXTURE_MS;
+	t->gil_ns[GIL_FREE_WAIT] = t->gil_ns[GIL_UNKNOWN] = 1;
+	t->calls_cost_ns = 2 * FIXTURE_MS;
+	f.model.caveats[CAVEAT_PROBE_COST] = 1;
+	columns_are(&f, false,
+	            "no_gil_ns lock_wait_ns hold_ns wait_ns free_wait_ns unknown_ns "
+	            "longest_wait_ns! longest_hold_ns! probe_cost_ns calls_cost_ns",
+	            "1 % and 2 % have");
+	columns_are(&f, true,
+	            "no_gil_ns free_wait_ns hold_ns wait_ns unknown_ns longest_wait_ns! "
+	            "longest_hold_ns!",
+	            "without a GIL, what blocks threads");
+	meta = written(&f.report, 0);
+	is_u64(json_array_size(json_object_get(pass_of(meta), "state_columns")), CPU_STATES,
+	       "each state has a column");
+	is_u64(json_integer_value(json_object_get(meta, "crowds_from")), GROUPS_FROM,
+	       "groups on the page are those of the tables");
+	is_u64(json_integer_value(json_object_get(meta, "crowd_least")), GROUP_MIN_THREADS,
+	       "  with as many threads");
+	fixture_done(&f);
+}
+
 int main(void)
 {
 	test_group(false);
@@ -283,5 +347,6 @@ int main(void)
 	test_document();
 	test_document_groups();
 	test_tasks();
+	test_columns();
 	return done_testing();
 }

@@ -16,6 +16,7 @@
 #include "report/html/blocks.h"
 #include "report/json.h"
 #include "report/phrases.h"
+#include "report/tables.h"
 #include "report/threads.h"
 #include "report/words.h"
 #include "trace/source.h"
@@ -114,6 +115,9 @@ static void put_options(struct jsonw *w, const struct recording *recording)
 	jsonw_u64(w, "main_pass", (uint64_t)(recording_main_pass(recording) - recording->passes));
 	jsonw_u64(w, "switch_interval_ns", SWITCH_INTERVAL_NS);
 	jsonw_u64(w, "wait_mark_ns", WAIT_MARK_NS);
+	jsonw_u64(w, "crowds_from", GROUPS_FROM);
+	jsonw_u64(w, "crowd_least", GROUP_MIN_THREADS);
+	jsonw_u64(w, "nearly_all_percent", TABLE_NEARLY_ALL);
 }
 
 /* Python asks for a release after one switch interval, or two at most, and Python code obeys at
