@@ -2,6 +2,7 @@
 /* giltracer snapshot: the report of what the flight recorder of a program has now. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/cleanup.h"
 #include "base/log.h"
@@ -72,7 +73,10 @@ static int snapshot_run(int argc, char **argv, struct error *err)
 	if (quiet)
 		log_set_level(LOG_ERROR);
 	else
-		outputs.text = stderr;
+		outputs.text = !strcmp(outputs.html, "-") ||
+		                               (outputs.json && !strcmp(outputs.json, "-"))
+		                       ? stderr
+		                       : stdout;
 	if (report_check_outputs(&outputs, err) < 0 || cmd_check_output(outputs.html, err) < 0 ||
 	    cmd_check_output(outputs.json, err) < 0)
 		return -1;

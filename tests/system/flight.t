@@ -86,6 +86,36 @@ is "$(json got.json 'sorted(t["name"] for t in d["threads"])')" "['MainThread', 
 exits 125 'snapshot of a process without a flight recorder' "$GILTRACER" snapshot -p $$
 like "$(cat err)" 'no flight recorder is on in it' '  is refused'
 
+cat >own.py <<'END'
+import os, sys, threading
+import giltracer
+
+def own_work():
+    for _ in range(100):
+        sum(range(200000))
+
+if len(sys.argv) > 1:
+    try:
+        giltracer.snapshot('own.html')
+    except giltracer.Error as error:
+        print(error)
+else:
+    threads = [threading.Thread(target=own_work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    print(giltracer.snapshot('own.html'))
+END
+PYTHONPATH=$top_srcdir/share/package
+export GILTRACER PYTHONPATH
+ok 'a program asks for a report of itself' "$GILTRACER" --flight 1m --python "$python" -o got.html own.py
+like "$(cat out)" 'own_work \(own.py' '  and gets it'
+ok '  as a page' [ -s own.html ]
+ok 'a program without a flight recorder asks' "$python" own.py none
+like "$(cat out)" 'no flight recorder is on' '  and gets the reason why there is none'
+unset PYTHONPATH
+
 # A turn of the GIL is some microseconds here: 48 MB in all.
 cat >turns.py <<'END'
 import os, threading

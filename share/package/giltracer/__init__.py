@@ -15,7 +15,7 @@ import sysconfig
 import tempfile
 import time
 
-__all__ = ["Error", "Recording", "command", "record"]
+__all__ = ["Error", "Recording", "command", "record", "snapshot"]
 
 
 class Error(RuntimeError):
@@ -126,6 +126,12 @@ class Recording:
 def record(*options):
     """A context manager that records this process; options are those of giltracer record."""
     return Recording(*options)
+
+
+def snapshot(path):
+    """Write the page of the last seconds of this process, which runs with giltracer --flight or in
+    record("--flight", "30s"); returns the table that giltracer prints."""
+    return _run("snapshot", "-p", str(os.getpid()), "-o", path)
 
 
 def load_ipython_extension(shell):
