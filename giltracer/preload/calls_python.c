@@ -57,7 +57,7 @@ bool python_find(void)
 
 void python_find_layout(void)
 {
-	frames_layout(&python.at);
+	frames_layout(&python.at, symbol("_PyRuntime"));
 }
 
 void *python_thread(void)

@@ -746,20 +746,22 @@ uint32_t frames_of_holder(const struct gil *g)
 
 /* ---- the interpreter */
 
-bool frames_layout(struct python_layout *layout)
+/* published: the table of the interpreter, NULL: it has none */
+bool frames_layout(struct python_layout *layout, const void *published)
 {
 	long fd = process_open_shared(PRELOAD_OFFSETS, O_RDONLY);
 	struct python_layout other;
 	bool found = false;
 
-	if (fd < 0)
-		return false;
-	while (!found && syscall(SYS_read, fd, &other, sizeof(other)) == (long)sizeof(other))
+	while (fd >= 0 && !found &&
+	       syscall(SYS_read, fd, &other, sizeof(other)) == (long)sizeof(other))
 		found = python_layout_is_of(layout, &other);
-	syscall(SYS_close, fd);
+	if (fd >= 0)
+		syscall(SYS_close, fd);
 	if (found)
 		*layout = other;
-	return found;
+	return (published && python_layout_from_table(layout, published, PYTHON_TABLE_SIZE)) ||
+	       found;
 }
 
 /* Whether there is room for a copy of all that is used of an object. */
@@ -784,7 +786,8 @@ static bool find_sizes(void)
 	       at[FRAME_TEXT] <= OBJECT_BYTES;
 }
 
-static bool find_version(const char *(*get_version)(void), bool free_threaded)
+static bool find_version(const char *(*get_version)(void), bool free_threaded,
+                         const void *published)
 {
 	const char *text = get_version ? get_version() : "";
 	char *end;
@@ -794,7 +797,7 @@ static bool find_version(const char *(*get_version)(void), bool free_threaded)
 		return false;
 	python_layout_init(&frames.at, (unsigned)major, (unsigned)strtoul(end + 1, NULL, 10),
 	                   free_threaded);
-	return frames_layout(&frames.at);
+	return frames_layout(&frames.at, published);
 }
 
 void frames_begin(void *(*symbol)(const char *name))
@@ -808,8 +811,9 @@ void frames_begin(void *(*symbol)(const char *name))
 	frames.str_type = symbol("PyUnicode_Type");
 	frames.bytes_type = symbol("PyBytes_Type");
 	frames.none = symbol("_Py_NoneStruct");
-	if (!find_version(get_version, symbol("_Py_MergeZeroLocalRefcount")) || !find_sizes() ||
-	    !frames.code_type || !frames.str_type || !frames.bytes_type)
+	if (!find_version(get_version, symbol("_Py_MergeZeroLocalRefcount"),
+	                  symbol("_PyRuntime")) ||
+	    !find_sizes() || !frames.code_type || !frames.str_type || !frames.bytes_type)
 		return;
 	frames.head = frames.at.frame[FRAME_TYPE] + (uint32_t)sizeof(void *);
 	if (!frames.at.holder_is_current)

@@ -283,9 +283,9 @@ uint32_t frames_now(struct gil *g);
 uint32_t frames_of_holder(const struct gil *g);
 void frames_again(void);
 
-/* Completes the layout of the version that it is of, from the file PRELOAD_OFFSETS. False: the file does
- * not have that version. */
-bool frames_layout(struct python_layout *layout);
+/* Completes the layout of the version that it is of, from the table that the interpreter publishes (from
+ * 3.13 on; NULL: none), and from the file PRELOAD_OFFSETS. False: neither has that version. */
+bool frames_layout(struct python_layout *layout, const void *published);
 
 /* The innermost frame of this thread, which holds the GIL; NULL: unknown. */
 const char *frames_innermost(const struct gil *g);

@@ -46,13 +46,15 @@ enum published {
 
 #define COOKIE        "xdebugpy"
 #define VERSION_AT    1 /* PY_VERSION_HEX */
-#define VERSION_MINOR 16
+#define VERSION_SHIFT 16
 #define IS_FREE_AT    2
 
-/* The numbers of the members, by minor version. */
-#define FIRST_MINOR 13
-static const uint8_t members[][PUBLISHED] = {
-	{ 3, 6, 10, 22, 23, 29, 30, 32, 41, 45, 47, 51, 52, 57, 72 },
+/* The numbers of the members, by version: 3.13. */
+static const struct {
+	uint64_t version;
+	uint8_t at[PUBLISHED];
+} members[] = {
+	{ 0x030d, { 3, 6, 10, 22, 23, 29, 30, 32, 41, 45, 47, 51, 52, 57, 72 } },
 };
 
 /* A thread's state (an int) is in the first members of its PyThreadState. */
@@ -479,16 +481,18 @@ void nogil_again(void)
 void nogil_begin(void *(*symbol)(const char *name))
 {
 	const uint64_t *published = symbol("_PyRuntime");
-	uint64_t minor;
+	size_t row = 0;
 
 	if (nogil_on || !published || memcmp(published, COOKIE, strlen(COOKIE)) != 0 ||
 	    !published[IS_FREE_AT])
 		return;
-	minor = published[VERSION_AT] >> VERSION_MINOR & 0xff;
-	if (minor < FIRST_MINOR || minor >= FIRST_MINOR + sizeof(members) / sizeof(*members))
+	while (row < sizeof(members) / sizeof(*members) &&
+	       members[row].version != published[VERSION_AT] >> VERSION_SHIFT)
+		row++;
+	if (row == sizeof(members) / sizeof(*members))
 		return;
 	for (unsigned i = 0; i < PUBLISHED; i++)
-		nogil.at[i] = published[members[minor - FIRST_MINOR][i]];
+		nogil.at[i] = published[members[row].at[i]];
 	nogil.runtime = (const char *)published;
 	nogil.type_type = symbol("PyType_Type");
 	nogil.dict_type = symbol("PyDict_Type");

@@ -2,6 +2,8 @@
 /* Versions of CPython. */
 #include "python/layout.h"
 
+#include <string.h>
+
 bool python_has_monitoring(unsigned minor)
 {
 	return minor >= 12;
@@ -56,4 +58,154 @@ void python_layout_of_frames(struct python_layout *layout)
 	layout->memory[MEMORY_TABLE] = name + 8;
 	layout->memory[MEMORY_WIDE_TEXT] = layout->frame[FRAME_TEXT] +
 	                                   (layout->minor < 12 ? 24 : 16);
+}
+
+/* ---- the table that the interpreter publishes */
+
+#define COOKIE             "xdebugpy"
+#define VERSION_WORD       1 /* PY_VERSION_HEX */
+#define FREE_THREADED_WORD 2
+#define STRUCT_MAX         (1u << 24) /* size of a struct */
+#define OFFSET_MAX         0xffff
+
+/* The versions whose tables differ. A later one is read as the last of these, and if it is not like that,
+ * the checks of its offsets fail. */
+enum { TABLE_13, TABLE_14, TABLE_15, TABLES };
+
+enum { IN_FRAME, IN_MEMORY };
+
+/**
+ * A member of the table. Its words are counted from 0; the test memory-offsets.t compares their numbers
+ * with CPython's headers.
+ * @word: by version; 0: there is none
+ * @size: of the word with the size of its struct
+ * @bytes: size of what is at the offset
+ * @group, @key: where it goes
+ */
+static const struct published {
+	uint8_t word[TABLES], size[TABLES];
+	uint8_t bytes, group, key;
+} published[] = {
+	{ { 5, 5, 5 }, { 3, 3, 3 }, 8, IN_MEMORY, MEMORY_INTERPRETERS },
+	{ { 7, 7, 7 }, { 6, 6, 6 }, 8, IN_MEMORY, MEMORY_INTERPRETER_ID },
+	{ { 8, 8, 8 }, { 6, 6, 6 }, 8, IN_MEMORY, MEMORY_NEXT_INTERPRETER },
+	{ { 9, 9, 9 }, { 6, 6, 6 }, 8, IN_MEMORY, MEMORY_THREADS },
+	{ { 11, 12, 12 }, { 6, 6, 6 }, 8, IN_MEMORY, MEMORY_MODULES },
+	{ { 14, 15, 15 }, { 6, 6, 6 }, 8, IN_MEMORY, MEMORY_GIL },
+	{ { 21, 24, 24 }, { 19, 22, 22 }, 8, IN_MEMORY, MEMORY_NEXT_THREAD },
+	{ { 22, 25, 25 }, { 19, 22, 22 }, 8, IN_MEMORY, MEMORY_INTERPRETER },
+	{ { 23, 26, 26 }, { 19, 22, 22 }, 8, IN_FRAME, FRAME_CURRENT },
+	{ { 24, 27, 30 }, { 19, 22, 22 }, 8, IN_MEMORY, MEMORY_THREAD_ID },
+	{ { 25, 28, 31 }, { 19, 22, 22 }, 8, IN_MEMORY, MEMORY_NATIVE_ID },
+	{ { 0, 0, 34 }, { 19, 22, 22 }, 4, IN_MEMORY, MEMORY_HOLDS_GIL },
+	{ { 0, 0, 35 }, { 19, 22, 22 }, 4, IN_MEMORY, MEMORY_REQUESTS_GIL },
+	{ { 29, 32, 40 }, { 28, 31, 39 }, 8, IN_FRAME, FRAME_PREVIOUS },
+	{ { 30, 33, 41 }, { 28, 31, 39 }, 8, IN_FRAME, FRAME_CODE },
+	{ { 31, 34, 42 }, { 28, 31, 39 }, 8, IN_FRAME, FRAME_INSTRUCTION },
+	{ { 35, 40, 48 }, { 34, 39, 47 }, 8, IN_MEMORY, MEMORY_FILE },
+	{ { 37, 42, 50 }, { 34, 39, 47 }, 8, IN_FRAME, FRAME_NAME },
+	{ { 38, 43, 51 }, { 34, 39, 47 }, 8, IN_MEMORY, MEMORY_TABLE },
+	{ { 39, 44, 52 }, { 34, 39, 47 }, 4, IN_FRAME, FRAME_LINE },
+	{ { 43, 48, 56 }, { 34, 39, 47 }, 0, IN_MEMORY, MEMORY_INSTRUCTIONS },
+	{ { 45, 51, 59 }, { 44, 50, 58 }, 8, IN_FRAME, FRAME_TYPE },
+	{ { 0, 0, 67 }, { 0, 0, 66 }, 8, IN_MEMORY, MEMORY_CACHED_KEYS },
+	{ { 65, 75, 87 }, { 64, 74, 86 }, 8, IN_MEMORY, MEMORY_SIZE },
+	{ { 66, 76, 88 }, { 64, 74, 86 }, 1, IN_MEMORY, MEMORY_BYTES },
+	{ { 68, 78, 90 }, { 67, 77, 89 }, 4, IN_FRAME, FRAME_STATE },
+	{ { 69, 79, 91 }, { 67, 77, 89 }, 8, IN_MEMORY, MEMORY_LENGTH },
+	{ { 70, 80, 92 }, { 67, 77, 89 }, 0, IN_FRAME, FRAME_TEXT },
+	{ { 0, 0, 93 }, { 67, 77, 89 }, 0, IN_MEMORY, MEMORY_WIDE_TEXT },
+};
+
+/* The table is in memory from its first word on, so the part about debuggers has an offset itself. */
+static const uint8_t debugger_word[TABLES] = { 0, 89, 105 };
+
+/* The offset of the GIL in an interpreter's state, and its members there. */
+static const uint8_t gil_word[TABLES] = { 15, 16, 16 };
+static const uint8_t locked_word[TABLES] = { 17, 18, 18 };
+static const uint8_t holder_word[TABLES] = { 18, 19, 19 };
+
+/* Up to 3.14, ht_cached_keys is not published: that far behind PyTypeObject, whose size is. */
+#define CACHED_KEYS_BEHIND 464
+static const uint8_t type_size[TABLES] = { 46, 52, 60 };
+
+struct table {
+	uint64_t word[PYTHON_TABLE_SIZE / 8];
+	size_t words;
+};
+
+/* A table of an unknown version may be shorter than those that are known. */
+static bool get(const struct table *t, unsigned word, uint64_t *ret)
+{
+	*ret = word < t->words ? t->word[word] : UINT64_MAX;
+	return word < t->words;
+}
+
+static bool take(struct python_layout *to, const struct table *t, const struct published *p,
+                 unsigned version)
+{
+	uint64_t offset, size;
+
+	if (!p->word[version])
+		return true;
+	if (!get(t, p->word[version], &offset) || !get(t, p->size[version], &size) ||
+	    size > STRUCT_MAX || offset > OFFSET_MAX || offset + p->bytes > size ||
+	    (p->bytes && offset % p->bytes))
+		return false;
+	(p->group == IN_FRAME ? to->frame : to->memory)[p->key] = (uint32_t)offset;
+	return true;
+}
+
+static bool is_gil_known(const struct table *t, unsigned version)
+{
+	uint64_t gil, locked, holder;
+
+	return get(t, gil_word[version], &gil) && get(t, locked_word[version], &locked) &&
+	       get(t, holder_word[version], &holder) && locked - gil == PYTHON_GIL_LOCKED &&
+	       holder - gil == PYTHON_GIL_HOLDER;
+}
+
+static bool is_of(const struct table *t, const struct python_layout *layout)
+{
+	uint64_t version, free_threaded;
+
+	return t->words && !memcmp(t->word, COOKIE, sizeof(t->word[0])) &&
+	       get(t, VERSION_WORD, &version) && get(t, FREE_THREADED_WORD, &free_threaded) &&
+	       version >> 24 == layout->major && (version >> 16 & 0xff) == layout->minor &&
+	       free_threaded == layout->free_threaded;
+}
+
+bool python_layout_from_table(struct python_layout *layout, const void *table, size_t size)
+{
+	struct python_layout to = *layout;
+	struct table t = { .words = (size < PYTHON_TABLE_SIZE ? size : PYTHON_TABLE_SIZE) / 8 };
+	uint64_t size_of_type;
+	unsigned version;
+
+	if (to.major != 3 || to.minor < PYTHON_TABLE_FIRST || to.free_threaded)
+		return false;
+	memcpy(t.word, table, t.words * 8);
+	if (!is_of(&t, layout))
+		return false;
+	version = to.minor < PYTHON_TABLE_FIRST + TABLES ? to.minor - PYTHON_TABLE_FIRST
+	                                                 : TABLES - 1;
+	to.frame[FRAME_CURRENT2] = PYTHON_NO_OFFSET;
+	to.frame[FRAME_INSTRUCTION_SIZE] = 8;
+	for (size_t i = 0; i < sizeof(published) / sizeof(*published); i++)
+		if (!take(&to, &t, &published[i], version))
+			return false;
+	if (!is_gil_known(&t, version))
+		return false;
+	to.memory[MEMORY_HOLDER] = PYTHON_GIL_HOLDER;
+	to.memory[MEMORY_LOCKED] = PYTHON_GIL_LOCKED;
+	to.memory[MEMORY_GIL_SIZE] = PYTHON_GIL_SIZE;
+	if (debugger_word[version])
+		to.memory[MEMORY_DEBUGGER] = debugger_word[version] * 8u;
+	if (to.memory[MEMORY_CACHED_KEYS] == PYTHON_NO_OFFSET &&
+	    get(&t, type_size[version], &size_of_type) && size_of_type <= OFFSET_MAX)
+		to.memory[MEMORY_CACHED_KEYS] = (uint32_t)size_of_type + CACHED_KEYS_BEHIND;
+	if (to.memory[MEMORY_WIDE_TEXT] == PYTHON_NO_OFFSET)
+		to.memory[MEMORY_WIDE_TEXT] = to.frame[FRAME_TEXT] + 16;
+	*layout = to;
+	return true;
 }

@@ -56,6 +56,10 @@ enum python_memory_key {
 	MEMORY_MODULES,          /* PyInterpreterState: sys.modules, a dict */
 	MEMORY_CACHED_KEYS,      /* PyHeapTypeObject: ht_cached_keys */
 	MEMORY_DEBUGGER,         /* root: _Py_DebugOffsets.debugger_support; from 3.14 on */
+	MEMORY_DEFINED,          /* from here on, only the interpreter's own table has it */
+	MEMORY_INTERPRETER = MEMORY_DEFINED, /* PyThreadState: its PyInterpreterState */
+	MEMORY_HOLDS_GIL,    /* PyThreadState: an int, 1 while it holds the GIL; from 3.15 on */
+	MEMORY_REQUESTS_GIL, /* PyThreadState: an int, 1 while it waits for the GIL; 3.15 on */
 	MEMORY_KEYS,
 };
 
@@ -78,6 +82,7 @@ enum python_call_key {
 #define PYTHON_GIL_MUTEX        0x50
 #define PYTHON_GIL_SWITCH_COND  0x78
 #define PYTHON_GIL_SWITCH_MUTEX 0xa8
+#define PYTHON_GIL_SIZE         0xd0
 
 /**
  * @major, @minor: the version; @free_threaded: of its build without a GIL
@@ -128,6 +133,19 @@ bool python_has_monitoring(unsigned minor);
  * PYTHON_NO_OFFSET. */
 void python_layout_init(struct python_layout *ret, unsigned major, unsigned minor,
                         bool free_threaded);
+
+/* From this version on, the interpreter publishes offsets at the symbol _PyRuntime. */
+#define PYTHON_TABLE_FIRST 13
+
+/* As many bytes of that table as are used. */
+#define PYTHON_TABLE_SIZE 1024
+
+/*
+ * Takes frame and memory from the table (_Py_DebugOffsets), whose contents are untrusted. Where the table
+ * has no such offset, the layout's own one remains, if it has one. Returns false, and changes nothing, if
+ * it is not the table of this version and build, or if an offset is outside of its struct.
+ */
+bool python_layout_from_table(struct python_layout *layout, const void *table, size_t size);
 
 /* Completes a layout that has frames only: where code objects and strings have their other members. */
 void python_layout_of_frames(struct python_layout *layout);

@@ -12,6 +12,7 @@
 #include "base/datadir.h"
 #include "base/file.h"
 #include "base/str.h"
+#include "binary/symbols.h"
 #include "python/python.h"
 
 #define FILE_MAX      (1u << 20)
@@ -70,10 +71,38 @@ static int read_bool(struct reader *r, yaml_node_t *node, bool *ret)
 	return 0;
 }
 
+/* An expression with numbers in place of the names of offsets; NULL: the layout does not have them. */
+static char *expand(const char *text, const struct python_layout *layout)
+{
+	static const struct {
+		const char *name;
+		enum python_memory_key key;
+	} names[] = { { "+gil(", MEMORY_GIL }, { "+interpreter(", MEMORY_INTERPRETER } };
+	CLEANUP(str_done) struct str out = { 0 };
+
+	while (*text) {
+		size_t i = 0;
+
+		while (i < 2 && !str_has_prefix(text, names[i].name))
+			i++;
+		if (i == 2) {
+			str_addc(&out, *text++);
+			continue;
+		}
+		if (layout->memory[names[i].key] == PYTHON_NO_OFFSET)
+			return NULL;
+		str_addf(&out, "+0x%x(", layout->memory[names[i].key]);
+		text += strlen(names[i].name);
+	}
+	return str_take(&out);
+}
+
 static int read_gil(struct reader *r, yaml_node_t *node, char **ret)
 {
+	static const struct python_layout any;
 	const char *text = scalar(node);
-	CLEANUP(free) char *fetch = text ? probedef_fetch(text) : NULL;
+	CLEANUP(free) char *numbers = text ? expand(text, &any) : NULL;
+	CLEANUP(free) char *fetch = numbers ? probedef_fetch(numbers) : NULL;
 
 	if (!fetch)
 		return fail(r, node, "not OFFSET(EXPRESSION) or argN:", text);
@@ -241,6 +270,9 @@ static int read_python(struct reader *r, yaml_node_t *node, struct probedef *def
 	unsigned minor;
 	char *end;
 
+	def->is_newer = text && !strcmp(text, "newer");
+	if (def->is_newer)
+		return 0;
 	if (!text || text[0] != '3' || text[1] != '.' || !isdigit((unsigned char)text[2]) ||
 	    strlen(text) > 5)
 		return fail(r, node, "not a CPython version, 3.N or 3.Nt:", text);
@@ -270,7 +302,7 @@ static const char *const frame_keys[FRAME_KEYS] = {
 	"type",    "line",     "name",     "state", "text",
 };
 
-static const char *const memory_keys[MEMORY_KEYS] = {
+static const char *const memory_keys[MEMORY_DEFINED] = {
 	"interpreters", "next-interpreter", "interpreter-id", "threads",
 	"next-thread",  "thread-id",        "native-id",      "gil",
 	"gil-holder",   "gil-locked",       "gil-size",       "file",
@@ -352,7 +384,7 @@ static int read_frame(struct reader *r, yaml_node_t *node, struct probedef *def)
 
 static int read_memory(struct reader *r, yaml_node_t *node, struct probedef *def)
 {
-	struct offsets_reader offsets = { memory_keys, MEMORY_KEYS, def->layout.memory, 0,
+	struct offsets_reader offsets = { memory_keys, MEMORY_DEFINED, def->layout.memory, 0,
 		                          &def->root };
 
 	if (read_offsets(r, node, &offsets, MEMORY_NEWER_KEYS | MEMORY_GIL_KEYS) < 0)
@@ -484,26 +516,93 @@ int probedef_load(struct probedef **ret, const char *path, struct error *err)
 	return probedef_parse(ret, path, text, len, err);
 }
 
+/* The interpreter's own offsets, if it publishes any. */
+static bool read_table(struct python_layout *layout, const struct python *python)
+{
+	CLEANUP(symbols_free) struct symbols *symbols = NULL;
+	struct error ignored;
+	const uint8_t *table;
+	uint64_t address;
+	size_t len = 0;
+
+	if (layout->minor < PYTHON_TABLE_FIRST || layout->free_threaded ||
+	    symbols_open_bare(&symbols, python->library, &ignored) < 0 ||
+	    !symbols_address(symbols, "_PyRuntime", &address))
+		return false;
+	table = symbols_bytes(symbols, address, PYTHON_TABLE_SIZE, &len);
+	return table && python_layout_from_table(layout, table, len) &&
+	       symbols_check(symbols, &ignored) == 0;
+}
+
+static int expand_all(struct probedef *def, const char *name, struct error *err)
+{
+	for (size_t i = 0; i < def->functions.n; i++) {
+		struct probedef_function *f = &def->functions.v[i];
+		char *gil = f->gil ? expand(f->gil, &def->layout) : NULL;
+
+		if (f->gil && !gil)
+			return error_set(err, ENOTSUP, "%s: the interpreter does not publish %s",
+			                 name, f->gil);
+		free(f->gil);
+		f->gil = gil;
+	}
+	return 0;
+}
+
+/* The definition of all versions that have no file of their own. */
+#define NEWER "probes/newer.yaml"
+
+static int find_newer(struct probedef **ret, const struct python *python, const char *name,
+                      struct error *err)
+{
+	CLEANUP(probedef_free) struct probedef *def = NULL;
+	CLEANUP(free) char *path = NULL;
+	struct error ignored;
+
+	if (python->major != 3 || python->minor < PYTHON_TABLE_FIRST || python->free_threaded ||
+	    datadir_find(&path, NEWER, &ignored) < 0)
+		return error_set(err, ENOTSUP, "%s is CPython %s, which has no %s", python->command,
+		                 python->version, name);
+	if (probedef_load(&def, path, err) < 0)
+		return -1;
+	python_layout_init(&def->layout, python->major, python->minor, false);
+	if (!read_table(&def->layout, python))
+		return error_set(
+			err, ENOTSUP,
+			"%s is CPython %s, which has no %s, and the offsets that it publishes "
+			"(_Py_DebugOffsets) are not of a known form",
+			python->command, python->version, name);
+	def->has_frame = def->is_published = true;
+	def->root = xstrdup("_PyRuntime");
+	if (expand_all(def, path, err) < 0)
+		return -1;
+	*ret = take(def);
+	return 0;
+}
+
 int probedef_find(struct probedef **ret, const struct python *python, struct error *err)
 {
 	const char *build = python->free_threaded ? "t" : "";
 	CLEANUP(free)
 	char *name = xasprintf("probes/%u.%u%s.yaml", python->major, python->minor, build);
+	CLEANUP(probedef_free) struct probedef *def = NULL;
 	CLEANUP(free) char *path = NULL;
 	struct error ignored;
 
 	if (datadir_find(&path, name, &ignored) < 0)
-		return error_set(err, ENOTSUP, "%s is CPython %s, which has no %s", python->command,
-		                 python->version, name);
-	if (probedef_load(ret, path, err) < 0)
+		return find_newer(ret, python, name, err);
+	if (probedef_load(&def, path, err) < 0)
 		return -1;
-	if ((*ret)->layout.major == python->major && (*ret)->layout.minor == python->minor &&
-	    (*ret)->layout.free_threaded == python->free_threaded)
-		return 0;
-	error_set(err, EINVAL, "%s: is for Python %u.%u%s", path, (*ret)->layout.major,
-	          (*ret)->layout.minor, (*ret)->layout.free_threaded ? "t" : "");
-	probedef_free(*ret);
-	return -1;
+	if (def->is_newer || def->layout.major != python->major ||
+	    def->layout.minor != python->minor ||
+	    def->layout.free_threaded != python->free_threaded)
+		return error_set(err, EINVAL, "%s: is for Python %u.%u%s", path, def->layout.major,
+		                 def->layout.minor, def->layout.free_threaded ? "t" : "");
+	def->is_published = read_table(&def->layout, python);
+	if (expand_all(def, path, err) < 0)
+		return -1;
+	*ret = take(def);
+	return 0;
 }
 
 void probedef_free(struct probedef *def)

@@ -247,6 +247,57 @@ static int check_readable(const struct target *target, struct error *err)
 	return error_errno(err, "process %d: cannot read its memory", (int)target->pid);
 }
 
+#define CHECKED_THREADS 64
+#define CHECK_ATTEMPTS  16 /* threads may come and go meanwhile */
+
+/* Whether the offsets from an interpreter to its threads and back lead where they should. */
+static bool check_threads(const struct target *target, uint64_t interpreter)
+{
+	uint64_t thread, owner;
+	uint32_t tid;
+
+	if (!memory_u64(target->pid, interpreter + memory_offset(target, MEMORY_THREADS), &thread))
+		return false;
+	for (unsigned i = 0; thread && i < CHECKED_THREADS; i++)
+		if (!memory_u64(target->pid, thread + memory_offset(target, MEMORY_INTERPRETER),
+		                &owner) ||
+		    owner != interpreter ||
+		    !memory_u32(target->pid, thread + memory_offset(target, MEMORY_NATIVE_ID),
+		                &tid) ||
+		    !memory_u64(target->pid, thread + memory_offset(target, MEMORY_NEXT_THREAD),
+		                &thread))
+			return false;
+	return true;
+}
+
+/* The interpreter's own offsets come from a file that anybody can make. */
+static int check_published(const struct target *target, struct error *err)
+{
+	const struct python *py = target->process.python;
+	uint64_t interpreter, text;
+	char name[5] = "";
+
+	if (!target->def->is_published)
+		return 0;
+	if (!memory_u64(target->pid, target->code_type + target->def->layout.type.name, &text) ||
+	    !memory_read(target->pid, text, name, sizeof(name)) || memcmp(name, "code", 5) != 0)
+		return error_set(err, ENOTSUP, "%s: its types are not those of CPython",
+		                 py->library);
+	for (unsigned i = 0; i < CHECK_ATTEMPTS; i++) {
+		if (!memory_u64(target->pid,
+		                target->root + memory_offset(target, MEMORY_INTERPRETERS),
+		                &interpreter))
+			continue;
+		if (!interpreter || check_threads(target, interpreter))
+			return 0;
+	}
+	return error_set(
+		err, ENOTSUP,
+		"%s: the offsets that it publishes (_Py_DebugOffsets) are not those of its "
+		"memory",
+		py->library);
+}
+
 /* The offsets in the definition must be within the bytes that are read at once. */
 static int check_definition(const struct target *target, struct error *err)
 {
@@ -283,7 +334,7 @@ int target_open(struct target **ret, pid_t pid, struct error *err)
 	if (process_python_find(&target->process, pid, err) < 0 ||
 	    probedef_find(&target->def, target->process.python, err) < 0 ||
 	    check_definition(target, err) < 0 || find_symbols(target, err) < 0 ||
-	    check_readable(target, err) < 0)
+	    check_readable(target, err) < 0 || check_published(target, err) < 0)
 		return -1;
 	*ret = take(target);
 	return 0;
@@ -299,7 +350,7 @@ int target_open_at(struct target **ret, pid_t pid, struct probedef *def, uint64_
 	target->process.python->free_threaded = def->layout.free_threaded;
 	target->root = root;
 	target->code_type = code_type;
-	if (check_definition(target, err) < 0)
+	if (check_definition(target, err) < 0 || check_published(target, err) < 0)
 		return -1;
 	*ret = take(target);
 	return 0;

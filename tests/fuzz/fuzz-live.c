@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Any bytes are the memory of a Python process, which is read from outside: this process is that
- * one. The first byte chooses the version; the others are the memory, beginning with the root of the
- * interpreter. In a word whose highest byte is 0xaa, the lowest 16 bits are an offset in this
+ * one. The first byte chooses the version, from 128 on one that publishes its offsets at the root; the
+ * others are the memory, beginning with the root of the interpreter. In a word whose highest byte is 0xaa, the lowest 16 bits are an offset in this
  * memory, so that inputs can contain addresses.
  */
 #include <stdlib.h>
@@ -15,6 +15,9 @@
 
 #define SIZE  65536
 #define LOOKS 3
+
+/* The first byte from which on the memory begins with a table of offsets. */
+#define PUBLISHED 128
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,13 +38,32 @@ static void fill(const uint8_t *data, size_t size)
 	}
 }
 
+/* The offsets are those at the root, whatever they are. NULL: they are refused. */
+static struct probedef *publish(struct probedef *def, unsigned minor)
+{
+	const uint64_t head[] = { 0, (uint64_t)3 << 24 | (uint64_t)minor << 16, 0 };
+
+	memcpy(memory, head, sizeof(head));
+	memcpy(memory, "xdebugpy", 8);
+	python_layout_init(&def->layout, 3, minor, false);
+	def->has_frame = def->is_published = true;
+	def->root = xstrdup("_PyRuntime");
+	if (python_layout_from_table(&def->layout, memory, PYTHON_TABLE_SIZE))
+		return def;
+	probedef_free(def);
+	return NULL;
+}
+
 static struct probedef *definition(uint8_t version)
 {
 	static const unsigned minors[] = { 6, 8, 10, 11, 12, 13, 14, 15 };
 	const char *top = getenv("top_srcdir");
 	CLEANUP(free)
-	char *path = xasprintf("%s/probes/3.%u.yaml", top ? top : ".",
-	                       minors[version % (sizeof(minors) / sizeof(*minors))]);
+	char *file = version < PUBLISHED
+	                     ? xasprintf("3.%u",
+	                                 minors[version % (sizeof(minors) / sizeof(*minors))])
+	                     : xstrdup("newer");
+	CLEANUP(free) char *path = xasprintf("%s/probes/%s.yaml", top ? top : ".", file);
 	struct probedef *def;
 	struct error err;
 
@@ -49,7 +71,7 @@ static struct probedef *definition(uint8_t version)
 		fprintf(stderr, "%s: set top_srcdir\n", err.text);
 		exit(99);
 	}
-	return def;
+	return version < PUBLISHED ? def : publish(def, PYTHON_TABLE_FIRST + version % 4);
 }
 
 static void check(const struct snapshot *snapshot)
@@ -71,12 +93,14 @@ static void check(const struct snapshot *snapshot)
 static void look(const uint8_t *data, size_t size)
 {
 	uint64_t base = (uint64_t)(uintptr_t)memory;
+	struct probedef *def;
 	struct snapshots *s;
 	struct target *target;
 	struct error err;
 
 	fill(data + 1, size - 1);
-	if (target_open_at(&target, getpid(), definition(*data), base, base + 0x400, &err) < 0)
+	def = definition(*data);
+	if (!def || target_open_at(&target, getpid(), def, base, base + 0x400, &err) < 0)
 		return;
 	s = snapshots_new(target);
 	for (unsigned i = 0; i < LOOKS; i++) {

@@ -97,6 +97,15 @@ for folder in $folders; do
 		"$folder leaves stdout and stderr alone"
 done
 
+# CPython's versions are compared in python/ only. system/ compares the kernel's.
+versions() {
+	sources "$1" | xargs grep -HnE '(^|[^[:alnum:]_])minor *(\)|[<>!=]=|[<>]) *[0-9A-Z]|(PY_VERSION|minor) *(<|>|==)'
+}
+for folder in $folders; do
+	case $folder in python | system) continue ;; esac
+	is "$(versions "$folder")" '' "$folder does not compare versions of CPython"
+done
+
 # The phrases of a report: each one is used.
 unsaid() {
 	sed -n 's/^PHRASE[0-9](\([a-z0-9_]*\),.*/\1/p' report/phrases.def | while read -r phrase; do
@@ -124,6 +133,8 @@ printf '#include "report/html/text.h"\n' >model/x.c
 is "$(includes model)" 'model/x.c report' 'an include of another folder is seen'
 printf '#include "x.h"\n#include "cmd.h"\n' >model/x.c && : >model/x.h
 is "$(above model)" 'model/x.c:2:#include "cmd.h"' 'an include from above is seen'
+printf 'if (python->minor < 12)\nminor = 3;\nif (at.minor == PYTHON_X)\n' >model/x.c
+is "$(versions model | wc -l)" 2 'a comparison of versions is seen'
 printf '\t%s;\n' 'printf("x")' 'exit(1)' 'fprintf(f, "x")' 'snprintf(b, 1, "x")' 'w->exit(1)' \
 	>model/x.c
 is "$(calls "$loud" model 2>/dev/null | wc -l)" 2 'printf and exit are seen, fprintf is not'
