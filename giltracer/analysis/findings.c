@@ -686,8 +686,8 @@ void findings_find(struct findings *ret, const struct analysis *a)
 	find_places(ret, a);
 	copy_said(&ret->context, &a->verdict,
 	          CODES(REASON_BUSIEST, REASON_STATES, REASON_CPU_USERS, REASON_NO_LOCKS,
-	                REASON_ASLEEP_TOO, REASON_SINGLE_TOO, REASON_BURST, REASON_BURST_END,
-	                REASON_BURST_START, REASON_GIL_FORCED, REASON_GIL_ON,
+	                REASON_ASLEEP_TOO, REASON_SINGLE_TOO, REASON_GIL_NEARLY, REASON_BURST,
+	                REASON_BURST_END, REASON_BURST_START, REASON_GIL_FORCED, REASON_GIL_ON,
 	                REASON_GIL_TURNED_ON));
 	copy_reasons(&ret->advice, &a->verdict.advice,
 	             CODES(ADVICE_BUSIEST, ADVICE_STATE_DETECT, ADVICE_LONGER, ADVICE_RECORD_AGAIN,

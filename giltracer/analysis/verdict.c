@@ -413,9 +413,9 @@ bool evidence_is_lost(const struct evidence *e)
 	return e->unknown_ns > e->wanted_ns && evidence_unknown_percent(e) >= VERDICT_LOST;
 }
 
-/* GIL_BOUND, GIL_SOME or GIL_NONE. Both shares are those of the waiting that was caused neither by
- * tracing nor by a lack of CPUs that is a problem of its own. */
-static enum verdict_kind evidence_gil(const struct evidence *e)
+/* The smaller of the two shares that the rules of gil-bound and gil-some limit: of the waiting that was
+ * caused neither by tracing nor by a lack of CPUs that is a problem of its own. */
+static double evidence_gil_percent(const struct evidence *e)
 {
 	uint64_t no_cpu_ns = evidence_is_starved(e) ? e->totals.no_cpu_ns : 0;
 	double own = 1 - (e->slow_percent + facts_percent(no_cpu_ns, e->totals.blamed_ns)) / 100;
@@ -425,11 +425,18 @@ static enum verdict_kind evidence_gil(const struct evidence *e)
 	if (e->victim.percent * own > share)
 		share = e->victim.percent * own;
 	if (e->blocked_ns < VERDICT_SHORT_NS)
-		return VERDICT_GIL_NONE;
-	if (blocked >= VERDICT_MUCH && share >= VERDICT_MUCH)
-		return VERDICT_GIL_BOUND;
-	return blocked >= VERDICT_SOME && share >= VERDICT_SOME ? VERDICT_GIL_SOME
-	                                                        : VERDICT_GIL_NONE;
+		return 0;
+	return blocked < share ? blocked : share;
+}
+
+/* GIL_BOUND, GIL_SOME or GIL_NONE. */
+static enum verdict_kind evidence_gil(const struct evidence *e)
+{
+	double percent = evidence_gil_percent(e);
+
+	return percent >= VERDICT_MUCH   ? VERDICT_GIL_BOUND
+	       : percent >= VERDICT_SOME ? VERDICT_GIL_SOME
+	                                 : VERDICT_GIL_NONE;
 }
 
 static bool evidence_is_lock_bound(const struct evidence *e)
@@ -1312,6 +1319,10 @@ static void find_also(struct verdict *v, const struct analysis *a)
 		add_cpus(&v->also, e, REASON_CPUS_TOO);
 	else if (v->kind == VERDICT_GIL_SOME && asleep >= VERDICT_ASLEEP)
 		add_percent(&v->also, REASON_ASLEEP_TOO, asleep);
+	/* Another run of the same program may have the other verdict. */
+	if (e->recording->gil_detect && v->kind != VERDICT_TOO_SHORT &&
+	    evidence_gil_percent(e) >= VERDICT_NEARLY && evidence_gil(e) == VERDICT_GIL_NONE)
+		add_percent(&v->also, REASON_GIL_NEARLY, evidence_gil_percent(e));
 	add_burst(v, e);
 }
 

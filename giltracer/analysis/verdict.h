@@ -28,7 +28,7 @@
  *	                 that do not use the GIL change none of these numbers. Waiting that tracing
  *	                 caused does not count, nor does, where CPUs are lacking, waiting for
  *	                 a free GIL without a CPU, and less than VERDICT_SHORT_NS is no problem
- *	gil-some         the same with VERDICT_SOME
+ *	gil-some         the same with VERDICT_SOME; with VERDICT_NEARLY, another verdict mentions it
  *	gil-unknown      the threads' use of the GIL is unknown for longer than it is known that they
  *	                 held it or waited for it, and for VERDICT_LOST % of their lives
  *	single-threaded  one thread did at least VERDICT_SINGLE % of all work on CPUs, and ran for
@@ -71,6 +71,7 @@
 #define VERDICT_LINE      20
 #define VERDICT_MUCH      30
 #define VERDICT_SOME      10
+#define VERDICT_NEARLY    8
 #define VERDICT_LOST      10
 #define VERDICT_LIFE      20
 #define VERDICT_SINGLE    95
@@ -139,7 +140,8 @@ enum reason_code {
 	REASON_SINGLE,
 	REASON_SINGLE_HOLDER,
 	REASON_SINGLE_TOO,
-	REASON_GIL_NONE,       /* a thread waited during percent of the recording */
+	REASON_GIL_NEARLY, /* the waiting for the GIL, percent, is just below a verdict of its own */
+	REASON_GIL_NONE,   /* a thread waited during percent of the recording */
 	REASON_GIL_UNKNOWN,    /* threads were on a CPU for percent of their lives */
 	REASON_GIL_LOST,       /* percent of the threads' time is unknown */
 	REASON_SAMPLED,        /* count samples; on average number threads waited for the GIL */

@@ -886,6 +886,7 @@ static void (*const shares[])(struct str *, double) = {
 	[REASON_ASLEEP_DISK] = say_asleep_disk,
 	[REASON_ASLEEP_TOO] = say_asleep_too,
 	[REASON_GIL_NONE] = say_gil_none,
+	[REASON_GIL_NEARLY] = say_gil_nearly,
 	[REASON_GIL_UNKNOWN] = say_gil_unknown,
 	[REASON_GIL_LOST] = say_gil_lost,
 	[REASON_HANDOFF] = say_handoff,

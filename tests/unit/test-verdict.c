@@ -132,6 +132,22 @@ static void one_kind(const struct life *lives, unsigned count, const char *want,
 	fixture_done(&f);
 }
 
+/* The verdict is that threads sleep; whether it mentions the waiting for the GIL. */
+static void nearly_gil(const struct life *lives, bool want)
+{
+	struct fixture f;
+	struct words v;
+
+	live(&f, lives, 2, 1000);
+	words_init(&v, &f);
+	is_str(verdict_kind_name(v.kind), "io-bound", "sleeps, and %u %% waiting", lives[0].wait);
+	ok((strstr(str_get(&v.also), "The waiting for the GIL, 9.0 %, is just below") != NULL) ==
+	           want,
+	   "in addition: '%s'", str_get(&v.also));
+	words_done(&v);
+	fixture_done(&f);
+}
+
 static void test_kinds(void)
 {
 	static const struct life spinners[] = { { 50, 50, 0, 0, 0 }, { 50, 50, 0, 0, 0 } };
@@ -142,6 +158,8 @@ static void test_kinds(void)
 	static const struct life single[] = { { 95, 0, 2, 3, 0 }, { 0, 0, 0, 100, 0 } };
 	static const struct life one_uses_it[] = { { 55, 0, 0, 45, 0 }, { 0, 0, 50, 50, 0 } };
 	static const struct life apart[] = { { 45, 0, 0, 55, 0 }, { 45, 0, 45, 10, 0 } };
+	static const struct life nearly[] = { { 10, 9, 0, 81, 0 }, { 10, 0, 0, 90, 0 } };
+	static const struct life less[] = { { 10, 7, 0, 83, 0 }, { 10, 0, 0, 90, 0 } };
 	static const struct life many[] = { { 10, 6, 0, 84, 0 },
 		                            { 16, 6, 0, 78, 0 },
 		                            { 22, 6, 0, 72, 0 } };
@@ -153,6 +171,8 @@ static void test_kinds(void)
 	         "none alone, but together");
 	one_kind(native, 2, "native", "98.4 % of its threads' CPU time", "zlib");
 	one_kind(io, 2, "io-bound", "asleep for 96.0 % of their lives", "sockets");
+	nearly_gil(nearly, true);
+	nearly_gil(less, false);
 	one_kind(starved, 2, "cpu-starved", "runnable but had no CPU 58.5 %", "too few CPUs");
 	one_kind(single, 2, "single-threaded", "one thread does all the work", "one thread");
 	one_kind(one_uses_it, 2, "single-threaded", "only one thread took it",
