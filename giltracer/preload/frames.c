@@ -448,7 +448,8 @@ const char *frames_innermost(const struct gil *g)
 	const char *tstate = frames.tstate ? frames.tstate() : NULL;
 	const char *frame;
 
-	if (frames.tstate && !tstate)
+	/* Without a layout of this version, nothing is known but where the holder is. */
+	if ((frames.tstate && !tstate) || frames.at.frame[FRAME_CURRENT] == PYTHON_NO_OFFSET)
 		return NULL;
 	if (frames.at.knows_holder)
 		tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
