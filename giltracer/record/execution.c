@@ -696,7 +696,7 @@ static void keep_name(const struct execution *e, uint32_t pid, uint32_t tid, con
 	CLEANUP(fclose) FILE *out = NULL;
 	CLEANUP(free) char *line = xasprintf("%u %u %s", pid, tid, name);
 
-	if (!e->plan->flight || !(out = fopen(e->plan->children, "ae")) ||
+	if (!e->plan->flight_ns || !(out = fopen(e->plan->children, "ae")) ||
 	    fseek(out, 0, SEEK_END) < 0 || ftell(out) > NAMES_BYTES_MAX)
 		return;
 	for (char *c = line; *c; c++)
@@ -711,7 +711,7 @@ static void name_thread(struct execution *e, const char *text)
 	size_t n = named->n;
 
 	/* The program may start threads for ever. */
-	if (e->plan->flight && n >= NAMES_MAX)
+	if (e->plan->flight_ns && n >= NAMES_MAX)
 		free(named->v[--named->n].name);
 	n = named->n;
 	thread_names_add(named, 0, text);
@@ -1238,14 +1238,14 @@ static void watch(struct execution *e)
 		look_at_cost(e);
 		look_at_uprobes(e);
 		look_at_limit(e);
-		if (e->plan->flight)
-			flight_watch_look(e->plan->watch, e->plan->preloading->control);
+		if (e->plan->flight_ns)
+			flight_watch_look(e->plan->watch, e->plan->preloading, e->plan->flight_ns);
 		if (e->look_ns && clock_now_ns() >= e->look_ns)
 			look(e);
 	}
 	while (read_message(e))
 		continue;
-	if (e->plan->flight)
+	if (e->plan->flight_ns)
 		flight_watch_finish(e->plan->watch, e->plan->preloading->control);
 }
 

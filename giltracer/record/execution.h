@@ -126,7 +126,7 @@ static inline void cleanup_sampling_done(struct sampling *sampling)
  * @in, @out, @err: the program's streams; -1 for ours
  * @perf: perf_count recordings
  * @may_change: another engine may be used if this one cannot record the program
- * @flight: only the last part is kept; @watch: reports of it while the program runs
+ * @flight_ns: only the last part is kept; 0: all; @watch: reports of it while the program runs
  * @no_children: of a process that already runs, record only itself
  * @sampling: stacks to sample meanwhile; NULL for none
  * @limit: when the recordings end at the latest; the program goes on
@@ -153,7 +153,8 @@ struct execution_plan {
 	struct perf_plan perf[RECORDERS_MAX];
 	size_t perf_count;
 	struct sampling *sampling;
-	bool no_children, may_change, flight;
+	bool no_children, may_change;
+	uint64_t flight_ns;
 	struct flight_watch *watch;
 	struct limit limit;
 	void (*on_limit)(const char *why);

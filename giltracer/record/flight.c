@@ -205,10 +205,136 @@ static bool is_noticed(const struct preload_control *control)
 	return moment && moment <= PRELOAD_MOMENTS;
 }
 
-void flight_watch_look(struct flight_watch *watch, struct preload_control *control)
+/* ---- processes that have ended */
+
+/* The longest time between two looks. */
+#define TIDY_NS_MAX (5 * NS_PER_SECOND)
+
+static int read_header(struct preload_header *ret, int fd)
 {
+	return pread(fd, ret, sizeof(*ret), 0) == (ssize_t)sizeof(*ret) ? 0 : -1;
+}
+
+/* "PID.STAMP" of a name of a file; NULL: it is of none of the processes. */
+static char *process_of(const char *name)
+{
+	size_t pid = strspn(name, "0123456789"), stamp = 0;
+
+	if (pid && name[pid] == '.')
+		stamp = strspn(name + pid + 1, "0123456789");
+	return stamp && name[pid + 1 + stamp] == '.' ? xstrndup(name, pid + 1 + stamp) : NULL;
+}
+
+/* Whether its log ends with its end: others were killed or execute another program. */
+static bool has_ended(const char *folder, const char *file)
+{
+	CLEANUP(free) char *path = xasprintf("%s/%s" PRELOAD_LOG_SUFFIX, folder, file);
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	struct preload_entry last;
+	struct stat st;
+
+	return fd >= 0 && fstat(fd, &st) == 0 && st.st_size >= (off_t)sizeof(last) &&
+	       pread(fd, &last, sizeof(last), st.st_size - (off_t)sizeof(last)) ==
+	               (ssize_t)sizeof(last) &&
+	       last.type == PRELOAD_ENDED;
+}
+
+static struct flight_process *find_process(struct flight_watch *watch, char *file)
+{
+	for (size_t i = 0; i < watch->processes.n; i++)
+		if (!strcmp(watch->processes.v[i].file, file)) {
+			free(file);
+			return &watch->processes.v[i];
+		}
+	*vec_push(&watch->processes) = (struct flight_process){ .file = file };
+	return &watch->processes.v[watch->processes.n - 1];
+}
+
+/* A process that was never seen alive may be one of a PID namespace of its own. */
+static void look_at_process(struct flight_process *p, const char *folder, uint64_t now)
+{
+	if (p->seen)
+		return;
+	p->seen = true;
+	if (p->dead_ns)
+		return;
+	if (preloading_is_alive(strtoul(p->file, NULL, 10)) && !has_ended(folder, p->file))
+		p->lived = true;
+	else if (p->lived || has_ended(folder, p->file))
+		p->dead_ns = now;
+}
+
+/* What the library has counted for a file in preload_control.used. */
+static uint64_t counted(int fd, const char *name)
+{
+	struct preload_header h;
+	struct stat st;
+
+	if (fd < 0 || fstat(fd, &st) < 0 || read_header(&h, fd) < 0)
+		return 0;
+	if (str_has_suffix(name, PRELOAD_GIL_SUFFIX))
+		return (uint64_t)st.st_size > h.first ? (uint64_t)st.st_size - h.first : 0;
+	if (!str_has_suffix(name, PRELOAD_CALLS_SUFFIX) || st.st_size < PRELOAD_CALLS_WINDOW_AT)
+		return 0;
+	return ((size_t)st.st_size < PRELOAD_CALLS_DATA_AT ? (uint64_t)st.st_size
+	                                                   : PRELOAD_CALLS_DATA_AT) -
+	       PRELOAD_CALLS_WINDOW_AT + h.written - h.first;
+}
+
+static void remove_file(const struct preloading *p, const char *name)
+{
+	CLEANUP(free) char *path = xasprintf("%s/%s", p->folder, name);
+	CLEANUP(close) int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	uint64_t bytes = counted(fd, name);
+
+	if (unlink(path) == 0)
+		__atomic_sub_fetch(&p->control->used, bytes, __ATOMIC_RELAXED);
+}
+
+/* Forgets processes without files. */
+static void forget(struct flight_watch *watch)
+{
+	for (size_t i = watch->processes.n; i-- > 0;) {
+		if (!watch->processes.v[i].seen) {
+			free(watch->processes.v[i].file);
+			watch->processes.v[i] = watch->processes.v[--watch->processes.n];
+		} else {
+			watch->processes.v[i].seen = false;
+		}
+	}
+}
+
+/* A program may start processes for ever. */
+static void tidy(struct flight_watch *watch, const struct preloading *p, uint64_t kept_ns,
+                 uint64_t now)
+{
+	CLEANUP(closedir) DIR *dir = opendir(p->folder);
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		char *file = process_of(entry->d_name);
+		struct flight_process *process;
+
+		if (!file)
+			continue;
+		process = find_process(watch, file);
+		look_at_process(process, p->folder, now);
+		if (process->dead_ns && now - process->dead_ns > kept_ns)
+			remove_file(p, entry->d_name);
+	}
+	forget(watch);
+}
+
+void flight_watch_look(struct flight_watch *watch, const struct preloading *preloading,
+                       uint64_t kept_ns)
+{
+	struct preload_control *control = preloading->control;
 	uint64_t now = clock_now_ns();
 
+	if (now >= watch->tidy_ns) {
+		tidy(watch, preloading, kept_ns, now);
+		watch->tidy_ns = now + (kept_ns < TIDY_NS_MAX ? kept_ns : TIDY_NS_MAX);
+	}
 	if (!watch->text)
 		return;
 	if (watch->name && child_ended(&watch->child))
@@ -238,6 +364,9 @@ void flight_watch_finish(struct flight_watch *watch, struct preload_control *con
 
 void flight_watch_done(struct flight_watch *watch)
 {
+	for (size_t i = 0; i < watch->processes.n; i++)
+		free(watch->processes.v[i].file);
+	vec_done(&watch->processes);
 	if (!watch->text)
 		return;
 	child_done(&watch->child);
@@ -319,11 +448,6 @@ static int copy_bytes(int to, uint64_t to_at, int from, uint64_t at, uint64_t by
 		bytes -= (uint64_t)n;
 	}
 	return 0;
-}
-
-static int read_header(struct preload_header *ret, int fd)
-{
-	return pread(fd, ret, sizeof(*ret), 0) == (ssize_t)sizeof(*ret) ? 0 : -1;
 }
 
 /* Without the holes. A part that is dropped meanwhile may have been copied as zeros, so it is left out:

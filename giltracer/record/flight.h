@@ -8,8 +8,11 @@
 
 #include "base/child.h"
 #include "base/error.h"
+#include "base/vec.h"
 #include "preload/format.h"
 #include "record/record.h"
+
+struct preloading;
 
 /* As many clock readings as the library keeps. */
 #define FLIGHT_MAX_S 1800
@@ -24,18 +27,27 @@ int flight_parse(uint64_t *ret_ns, const char *text, struct error *err);
  * meaning with it. */
 int flight_options(struct record_options *options, struct error *err);
 
-/* ---- reports when a condition is true */
+/* ---- while the program runs */
+
+/* A process of the program: @file: what the names of its files begin with; owned. @dead_ns: when it was first
+ * seen to have ended; 0: it lives. @seen: in the present look; @lived: in an earlier one */
+struct flight_process {
+	char *file;
+	uint64_t dead_ns;
+	bool seen, lived;
+};
 
 /* The least time between two reports: ten an hour. */
 #define FLIGHT_PAUSE_NS (360 * UINT64_C(1000000000))
 
 /**
- * All zero: there is none.
+ * All zero: no report is made, and nothing has been seen.
  * @text: the condition, borrowed; @longest_ns: what it says of each moment, 0: nothing
  * @folder: of the reports, for which there are @limit_mib; @path: borrowed
  * @noticed_ns: when a moment was noticed that is not reported yet; 0: none; @what: which
  * @fired_ns: time of the last report; 0: none
  * @child: writes the report @name; NULL: none
+ * @processes: those that have files, as seen before @tidy_ns, when they are to be looked at again
  */
 struct flight_watch {
 	const char *text, *path;
@@ -46,6 +58,8 @@ struct flight_watch {
 	uint64_t noticed_ns, fired_ns;
 	struct child child;
 	char *name, *what;
+	VEC(struct flight_process) processes;
+	uint64_t tidy_ns;
 };
 
 /* Open the folder. Error EINVAL: the condition is invalid. End with flight_watch_done. */
@@ -53,8 +67,9 @@ int flight_watch_open(struct flight_watch *ret, const struct record_options *opt
                       struct error *err);
 
 /* Call now and then: starts a report if the library has noticed what the condition says, and says what
- * became of it. */
-void flight_watch_look(struct flight_watch *watch, struct preload_control *control);
+ * became of it; removes the files of processes that have ended for longer than is kept. */
+void flight_watch_look(struct flight_watch *watch, const struct preloading *preloading,
+                       uint64_t kept_ns);
 
 /* The program has ended: reports what was noticed, and waits. */
 void flight_watch_finish(struct flight_watch *watch, struct preload_control *control);

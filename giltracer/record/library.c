@@ -330,7 +330,7 @@ void preloading_take_over(const struct preloading *p)
 }
 
 /* False for a zombie, which has no image any more. */
-static bool is_alive(unsigned long pid)
+bool preloading_is_alive(unsigned long pid)
 {
 	CLEANUP(free) char *path = procfs_path((pid_t)pid, 0, "exe");
 	char exe;
@@ -349,7 +349,8 @@ static int write_alive(const struct preloading *p, struct error *err)
 		if (!str_has_suffix(file->d_name, PRELOAD_LOG_SUFFIX))
 			continue;
 		entry.number = strtoul(file->d_name, NULL, 10);
-		if (entry.number && is_alive(entry.number) && append(p, &entry, NULL, err) < 0)
+		if (entry.number && preloading_is_alive(entry.number) &&
+		    append(p, &entry, NULL, err) < 0)
 			return -1;
 	}
 	return 0;

@@ -107,6 +107,9 @@ unsigned preloading_unwritten(const struct preloading *p);
  * processes are still alive. */
 void preloading_stop(const struct preloading *p);
 
+/* Whether the process exists and is no zombie, or cannot be examined. */
+bool preloading_is_alive(unsigned long pid);
+
 /* Whether the library has seen process pid create a GIL. */
 bool preloading_works(const struct preloading *p, uint32_t pid);
 

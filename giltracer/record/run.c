@@ -558,7 +558,7 @@ static int execute(struct job *job, const struct passes *passes, int in, struct 
 		.codes = passes->kinds[0] == PASS_GIL ? codes : NULL,
 		.children = children,
 		.stack = job->program.stack,
-		.flight = job->options->flight_ns,
+		.flight_ns = job->options->flight_ns,
 		.watch = &job->watch,
 		.probes = engine && job->events.uprobes ? job->events.probes : NULL,
 		.preloading = library,

@@ -159,6 +159,32 @@ wait $giltracer || fail 'the program ends'
 ok 'a program is copied while it records very many events' [ $shots -gt 1 ]
 is "$bad" '' '  and each copy is whole'
 
+# Each child has files, whose room the next ones need.
+cat >children.py <<'END'
+import os, time
+
+zero = os.open('/dev/zero', os.O_RDONLY)
+until = time.monotonic() + 3
+forks = 0
+while time.monotonic() < until:
+    child = os.fork()
+    if not child:
+        for _ in range(2000):
+            os.read(zero, 1)
+        os._exit(0)
+    os.waitpid(child, 0)
+    forks += 1
+print(forks)
+END
+ok 'a program that starts children all the time' "$GILTRACER" record -q --flight 200ms --max-size 8 \
+	--python "$python" -o forks children.py
+forks=$(cat out)
+logs=$(find forks/gil.preload -name '[0-9]*.log' | wc -l)
+is "$((logs > 1 && logs * 2 < forks))" 1 '  has no files of those that ended long ago' ||
+	diag "$logs of $forks"
+ok '  is reported' "$GILTRACER" report forks --json got.json -o got.html
+is "$(json got.json 'd["passes"][0]["wall_ns"] > 0.15e9')" True '  for as long as was asked for'
+
 for wrong in 'abc' '0s' '2h' '31m' ''; do
 	exits 125 "--flight '$wrong'" "$GILTRACER" --flight "$wrong" phases.py
 	like "$(cat err)" 'expected a time such as' '  is refused'
