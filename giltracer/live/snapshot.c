@@ -604,6 +604,9 @@ static size_t thread_bytes(const struct snapshots *s)
 		memory_at(s, MEMORY_NATIVE_ID) == PYTHON_NO_OFFSET
 			? 0
 			: memory_at(s, MEMORY_NATIVE_ID) + 8,
+		memory_at(s, MEMORY_REQUESTS_GIL) == PYTHON_NO_OFFSET
+			? 0
+			: memory_at(s, MEMORY_REQUESTS_GIL) + 4,
 	};
 	size_t size = 0;
 
@@ -679,8 +682,15 @@ static void add_frames(struct snapshots *s, struct known_thread *known,
 	}
 }
 
-static bool sleeps_for_gil(const struct snapshots *s, uint64_t gil, const struct task *task)
+/* From 3.15 on, a thread says itself that it requests the GIL, also while it is on a CPU or runnable
+ * again. Before, it is known only of one that sleeps. */
+static bool waits_for_gil(const struct snapshots *s, const struct known_thread *known, uint64_t gil,
+                          const struct task *task)
 {
+	uint32_t requests = memory_at(s, MEMORY_REQUESTS_GIL);
+
+	if (requests != PYTHON_NO_OFFSET)
+		return bytes_u32(known->bytes, requests) == 1;
 	return gil && task && task->futex >= gil &&
 	       task->futex - gil < memory_at(s, MEMORY_GIL_SIZE);
 }
@@ -694,7 +704,7 @@ static enum gil_relation relation_of(const struct snapshots *s, const struct kno
 		return GIL_NOT_KNOWN;
 	if (snapshots_holder_of(s, k) == known->address)
 		return GIL_HOLDS;
-	return sleeps_for_gil(s, k->gil, task) ? GIL_WAITS : GIL_NONE;
+	return waits_for_gil(s, known, k->gil, task) ? GIL_WAITS : GIL_NONE;
 }
 
 /* Of the states of a thread, the one with the highest rank is in use. */

@@ -20,9 +20,9 @@ struct snapshot_frame {
 };
 
 enum gil_relation {
-	GIL_NONE, /* neither holds it nor sleeps for it */
+	GIL_NONE, /* neither holds it nor waits for it */
 	GIL_HOLDS,
-	GIL_WAITS,     /* asleep on the GIL's own lock or condition variable */
+	GIL_WAITS, /* requests it; before 3.15: asleep on the GIL's own lock or condition variable */
 	GIL_NOT_KNOWN, /* the GIL's location is unknown, or it cannot be read */
 };
 

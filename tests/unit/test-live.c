@@ -202,6 +202,42 @@ static void test_many(const char *version)
 	end();
 }
 
+/* In 3.15, a thread that waits for the GIL says so, although it does not sleep. Returns how many threads
+ * have each relation to the GIL, as "holds waits none". */
+static char *relations(bool says)
+{
+	CLEANUP(snapshots_free) struct snapshots *s = NULL;
+	unsigned count[GIL_NOT_KNOWN + 1] = { 0 };
+	const size_t lock = THREADS + 3, frames = THREADS + 4, requests = PLACE / 4;
+	struct snapshot snapshot;
+	struct error err;
+
+	start("3.15", THREADS + 5);
+	target->def->layout.memory[MEMORY_REQUESTS_GIL] = says ? requests : PYTHON_NO_OFFSET;
+	put(INTERPRETER, member(MEMORY_GIL), place(lock));
+	put(lock, member(MEMORY_HOLDER), place(THREADS));
+	put(lock, member(MEMORY_LOCKED), 1);
+	put_frame(frames, 0);
+	put_threads(THREADS, 3, current(frames));
+	put(THREADS + 1, requests, 1);
+	s = snapshots_new(target);
+	if (snapshot_take(&snapshot, s, &err) == 0)
+		for (size_t i = 0; i < snapshot.threads.n; i++)
+			count[snapshot.threads.v[i].gil]++;
+	snapshot_done(&snapshot);
+	end();
+	return xasprintf("%u %u %u", count[GIL_HOLDS], count[GIL_WAITS], count[GIL_NONE]);
+}
+
+static void test_request(void)
+{
+	CLEANUP(free) char *says = relations(true);
+	CLEANUP(free) char *sleeps = relations(false);
+
+	is_str(says, "1 1 1", "the holder, one that requests the GIL, and one that does neither");
+	is_str(sleeps, "1 0 2", "without the request, one that does not sleep does not wait");
+}
+
 int main(void)
 {
 	static const char *const versions[] = { "3.8", "3.11", "3.13" };
@@ -213,6 +249,7 @@ int main(void)
 		test_cycles(versions[i]);
 		test_many(versions[i]);
 	}
+	test_request();
 	getrusage(RUSAGE_SELF, &usage);
 	ok(usage.ru_maxrss < 400 << 10, "in %ld KB", usage.ru_maxrss);
 	return done_testing();
