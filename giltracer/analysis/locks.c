@@ -83,7 +83,7 @@ struct locks_places locks_places(const struct recording_pass *pass, uint32_t thr
 
 /* Follows waits for locks to what other threads did meanwhile. */
 
-/* Longer chains are those of a deadlock. */
+/* Longer chains are those of threads that wait for a deadlock of others. */
 #define DEPTH_MAX 16
 
 /* A line of code. */
@@ -147,7 +147,7 @@ static uint32_t place_of(struct places *p, uint32_t frame)
 /**
  * @work: number of spans that may still be examined, so that the time is bounded
  * @rows: by pair of places, end and through
- * @waiter, @waits_in: of the wait that is being followed
+ * @waiter, @waits_in, @user_frame, @lock: of the wait that is being followed
  */
 struct following {
 	const struct model *model;
@@ -155,14 +155,15 @@ struct following {
 	struct places places;
 	struct idmap rows;
 	struct chains *ret;
-	uint32_t waiter, waits_in;
+	uint32_t waiter, waits_in, user_frame, lock;
 };
 
 static struct chain *row_of(struct following *f, enum chain_end end, uint32_t at, bool through)
 {
-	uint64_t key = idmap_pair(place_of(&f->places, f->waits_in), place_of(&f->places, at)) * 2 *
-	                       CHAIN_ENDS +
-	               end * 2 + through;
+	uint64_t places = idmap_pair(place_of(&f->places, f->waits_in),
+	                             place_of(&f->places, f->user_frame));
+	uint64_t key = (places * 31 + place_of(&f->places, at)) * 2 * CHAIN_ENDS + end * 2 +
+	               through;
 	uint32_t row = idmap_get(&f->rows, key);
 
 	if (row != IDMAP_NONE)
@@ -172,6 +173,7 @@ static struct chain *row_of(struct following *f, enum chain_end end, uint32_t at
 		                                .at = at,
 		                                .thread = MODEL_NONE,
 		                                .waiter = f->waiter,
+		                                .lock = f->lock,
 		                                .end = end,
 		                                .through = through };
 	return &f->ret->v.v[f->ret->v.n - 1];
@@ -203,6 +205,8 @@ static void charge(struct following *f, enum chain_end end, uint32_t thread, uin
 	struct chain *row = row_of(f, end, at, through);
 
 	row->ns += to - from;
+	if (row->lock != f->lock)
+		row->lock = MODEL_NONE;
 	row->parts++;
 	f->ret->ns += to - from;
 	if (end == CHAIN_WITHOUT_GIL)
@@ -273,6 +277,8 @@ static void follow_lock(struct following *f, uint32_t thread, size_t span, uint6
 			charge(f, CHAIN_FREE, part->by, 0, start, end, depth > 0);
 		else if (part->by == MODEL_UNKNOWN)
 			charge(f, CHAIN_UNKNOWN, part->by, 0, start, end, depth > 0);
+		else if (part->by == f->waiter && part->kept)
+			charge(f, CHAIN_DEADLOCK, part->by, 0, start, end, depth > 0);
 		else
 			follow(f, &(struct link){ part->by, part->end_ns == end ? part->frame : 0,
 			                          start, end, depth + 1 });
@@ -371,6 +377,8 @@ struct chains chains_find(const struct recording_pass *pass)
 			if (s->state != GIL_LOCK_WAIT)
 				continue;
 			f.waits_in = f.places.frames ? s->gil.frame : 0;
+			f.lock = s->gil.lock;
+			f.user_frame = f.waits_in ? lock_user_frame(pass, f.waits_in) : 0;
 			follow_lock(&f, f.waiter, i, s->start_ns, lane_span_end(lane, i), 0);
 		}
 	}

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "analysis/facts.h"
+#include "analysis/functions.h"
 #include "base/vec.h"
 
 /**
@@ -35,6 +36,45 @@ struct locks_places locks_places(const struct recording_pass *pass, uint32_t thr
  * instead of the GIL. */
 bool locks_of_pass(const struct recording_pass *pass);
 
+enum lock_kind {
+	LOCK_UNKNOWN,
+	LOCK_PLAIN, /* Lock */
+	LOCK_RLOCK,
+	LOCK_CONDITION,
+	LOCK_SEMAPHORE,
+	LOCK_EVENT,
+	LOCK_BARRIER,
+	LOCK_QUEUE,
+	LOCK_THREAD, /* the start or the end of a thread */
+	LOCK_IMPORT,
+	LOCK_LOGGING, /* of a handler */
+	LOCK_FUTURES, /* of concurrent.futures */
+	LOCK_ASYNCIO,
+	LOCK_KINDS,
+};
+
+/**
+ * What the frames of a thread that waits for a lock, and the text of the program, say about the lock.
+ * @in: where the program waits: the innermost function that is not of Python's library, or the
+ * innermost one if there is none
+ * @called: the function of the library that this calls; NULL: none
+ * @expression: of the lock in that line; NULL: not known; @of: the class, if it is an attribute of self
+ * @made: the line of the same file that assigns to it; 0: not known
+ */
+struct lock_name {
+	enum lock_kind kind;
+	struct function in;
+	const char *called, *expression, *of;
+	uint32_t made;
+};
+
+/* frame: id in the source's frames. Borrowed from the recording. */
+struct lock_name lock_name_of(const struct recording *recording, const struct recording_pass *pass,
+                              uint32_t frame);
+
+/* The frame of the function in @in of its name, as far as the frames tell alone. */
+uint32_t lock_user_frame(const struct recording_pass *pass, uint32_t frame);
+
 /*
  * What threads did that others waited for: each wait for a lock is followed to the thread that
  * released the lock; if that waited itself meanwhile, for another lock or for the GIL, to the
@@ -47,6 +87,7 @@ enum chain_end {
 	CHAIN_HELD_GIL,    /* it held the GIL */
 	CHAIN_WITHOUT_GIL, /* it was without the GIL: asleep, or in C code */
 	CHAIN_FREE,        /* nobody had the lock or the GIL: the next thread was not yet running */
+	CHAIN_DEADLOCK,    /* it waited for the thread that waited for it; nobody released a lock */
 	CHAIN_UNKNOWN,     /* which thread had the lock, or what that did, is not known */
 	CHAIN_ENDS,
 };
@@ -55,6 +96,7 @@ enum chain_end {
  * All parts of waits for locks in one line of code that passed while threads did the same.
  * @waits_in: where the threads waited; @at: what the thread at the end of the chain executed, or
  * had executed when it released the GIL; ids in the source's frames, 0: unknown
+ * @lock: index in the model's locks; MODEL_NONE: there are several
  * @through: the thread that released the lock waited itself meanwhile
  * @ns: summed over the waiting threads; @asleep_ns: CHAIN_WITHOUT_GIL: the part of it in which the
  * thread is known to have slept
@@ -62,7 +104,7 @@ enum chain_end {
  * @thread: the thread at the end of the chain; MODEL_NONE: there are several, or none
  */
 struct chain {
-	uint32_t waits_in, at, thread, waiter;
+	uint32_t waits_in, at, thread, waiter, lock;
 	enum chain_end end;
 	bool through, several;
 	uint64_t ns, asleep_ns, parts, longest_ns, longest_at_ns;

@@ -517,9 +517,13 @@ static enum verdict_kind evidence_judge(struct evidence *e)
 #define WORTH_A_WORD 1  /* percent of a thread's life: worth reporting */
 #define WORTH_ADVICE 10 /* likewise */
 
-#define SHARED_FRAMES      64 /* the largest number that is compared */
-#define CHAINS             2  /* the largest number that is reported */
-#define CHAIN_WORTH_A_WORD 20 /* percent of the waiting for locks */
+#define SHARED_FRAMES      64      /* the largest number that is compared */
+#define CHAINS             2       /* the largest number that is reported */
+#define CONVOY_THREADS     4       /* at the same time */
+#define CONVOY_RELEASES    100     /* while threads wait */
+#define CONVOY_NS          1000000 /* from one to the next */
+#define CHAIN_MOST         50      /* percent of the waits for locks, or of the run: their cause */
+#define CHAIN_WORTH_A_WORD 20      /* percent of the waiting for locks */
 
 /* The thread that spent the largest share of its life in state, or MODEL_NONE. */
 static uint32_t most_in(const struct model *model, enum gil_state state)
@@ -698,8 +702,114 @@ static void find_locks(struct verdict *v, const struct analysis *a)
 		reasons_add(&v->because, REASON_NO_LOCKS);
 }
 
-/* Appends what was done while threads waited for locks of the program. */
-static void add_chains(struct reasons *because, struct reasons *advice, const struct analysis *a)
+/* The chain to which half of the waits for locks belong; NULL: there is none, or its cause is not
+ * known. */
+static const struct chain *main_chain(const struct analysis *a)
+{
+	const struct chain *chain = a->chains.v.n ? &a->chains.v.v[0] : NULL;
+
+	return chain && facts_percent(chain->ns, a->chains.ns) >= CHAIN_MOST &&
+	                       (chain->end == CHAIN_HELD_GIL || chain->end == CHAIN_WITHOUT_GIL)
+	               ? chain
+	               : NULL;
+}
+
+/* Many threads queue for a lock that none of them has for long. */
+static bool add_convoy(struct reasons *to, const struct analysis *a, const struct chain *chain)
+{
+	const struct model_lock *lock = chain->lock == MODEL_NONE ? NULL
+	                                                          : &a->model->locks.v[chain->lock];
+	struct reason *r;
+
+	if (!lock || lock->most_waiters < CONVOY_THREADS || lock->releases < CONVOY_RELEASES ||
+	    lock->wanted_ns / lock->releases > CONVOY_NS)
+		return false;
+	r = reasons_add(to, REASON_CONVOY);
+	r->chain = chain;
+	r->number = lock->most_waiters;
+	r->ns = lock->wanted_ns / lock->releases;
+	r->count = (uint64_t)((double)lock->releases * 1e9 / (double)lock->wanted_ns);
+	return true;
+}
+
+/* The deadlock that lasted longest; NULL: none, or a short one, that a time-out ended. */
+static const struct model_deadlock *main_deadlock(const struct model *m)
+{
+	const struct model_deadlock *most = NULL;
+
+	for (size_t i = 0; i < m->deadlocks.n; i++) {
+		const struct model_deadlock *d = &m->deadlocks.v[i];
+
+		if (!most || d->end_ns - d->start_ns > most->end_ns - most->start_ns)
+			most = d;
+	}
+	return most;
+}
+
+/* How long the thread waited for room in queues, which by made, and where it waited longest. */
+static uint64_t waited_for_room(const struct analysis *a, uint32_t thread, uint32_t by,
+                                uint32_t *ret_frame)
+{
+	const struct model_thread *t = &a->model->threads.v[thread];
+	uint64_t sum = 0, longest = 0;
+
+	for (size_t i = 0; i < t->signals.n; i++) {
+		const struct model_signal *s = &t->signals.v[i];
+		struct lock_name name = lock_name_of(a->recording, a->pass, s->waits_in);
+		const char *dot = name.called ? strrchr(name.called, '.') : NULL;
+
+		if (s->by != by || name.kind != LOCK_QUEUE || !name.called ||
+		    strcmp(dot ? dot + 1 : name.called, "put"))
+			continue;
+		sum += s->to_ns - s->from_ns;
+		if (s->to_ns - s->from_ns <= longest)
+			continue;
+		longest = s->to_ns - s->from_ns;
+		*ret_frame = s->waits_in;
+	}
+	return sum;
+}
+
+/* The slowest stage of a pipeline: the critical path is mostly in one thread, and another one waits for
+ * this one to make room in a queue. */
+static bool find_stage(struct reasons *to, const struct analysis *a)
+{
+	const struct path_part *part = a->path.rows.n ? &a->path.rows.v[0] : NULL;
+	double percent = part ? facts_percent(part->ns, a->path.ns) : 0, most = 0;
+	uint32_t waiter = MODEL_NONE, frame = 0;
+	struct reason *r;
+
+	if (percent < CHAIN_MOST || part->thread == MODEL_NONE || part->reason > PATH_ASLEEP)
+		return false;
+	for (uint32_t i = 0; i < a->model->threads.n; i++) {
+		const struct model_thread *t = &a->model->threads.v[i];
+		uint32_t in = 0;
+		double waited = i == part->thread
+		                        ? 0
+		                        : facts_percent(waited_for_room(a, i, part->thread, &in),
+		                                        t->end_ns - t->start_ns);
+
+		if (waited < CHAIN_MOST || waited <= most)
+			continue;
+		most = waited;
+		waiter = i;
+		frame = in;
+	}
+	if (waiter == MODEL_NONE)
+		return false;
+	r = reasons_add(to, REASON_STAGE);
+	r->thread = part->thread;
+	r->percent = percent;
+	r->other = waiter;
+	r->other_percent = most;
+	r->frame = frame;
+	r->part = part;
+	return true;
+}
+
+/* Appends what was done while threads waited for locks of the program. told: has been said already */
+static void add_chains(struct reasons *because, struct reasons *advice, const struct analysis *a,
+                       const struct chain *told)
 {
 	for (size_t i = 0; i < a->chains.v.n && i < CHAINS; i++) {
 		const struct chain *chain = &a->chains.v.v[i];
@@ -708,10 +818,16 @@ static void add_chains(struct reasons *because, struct reasons *advice, const st
 
 		if (i && percent < CHAIN_WORTH_A_WORD)
 			break;
-		r = reasons_add(because, REASON_CHAIN);
-		r->chain = chain;
-		r->percent = percent;
-		if (!i && chain->end != CHAIN_FREE && chain->end != CHAIN_UNKNOWN)
+		if (!i && chain->end == CHAIN_DEADLOCK)
+			break;
+		if (chain != told) {
+			r = reasons_add(because, REASON_CHAIN);
+			r->chain = chain;
+			r->percent = percent;
+		}
+		if (!i && add_convoy(because, a, chain))
+			reasons_add(advice, ADVICE_CONVOY);
+		else if (!i && chain->end != CHAIN_FREE && chain->end != CHAIN_UNKNOWN)
 			reasons_add(advice, chain->end == CHAIN_WITHOUT_GIL ? ADVICE_LOCK_ASLEEP
 			                                                    : ADVICE_LOCK);
 	}
@@ -1190,8 +1306,9 @@ static void add_cpus(struct reasons *to, const struct evidence *e, enum reason_c
 	add_percent(to, code, facts_percent(runnable, runnable + e->totals.cpu_ns[CPU_RUNNING]));
 }
 
-static void find_headline(struct reasons *to, const struct evidence *e, enum verdict_kind kind)
+static void find_headline(struct reasons *to, const struct analysis *a, enum verdict_kind kind)
 {
+	const struct evidence *e = &a->evidence;
 	uint64_t running = e->totals.cpu_ns[CPU_RUNNING];
 	double asleep = facts_percent(evidence_asleep(e), evidence_cpu_known(e));
 	struct reason *r;
@@ -1216,7 +1333,14 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 		reasons_add(to, REASON_TOO_SHORT)->ns = e->wall_ns;
 		return;
 	case VERDICT_LOCK_BOUND:
-		add_victim(reasons_add(to, REASON_LOCK_BOUND), &e->lock_victim);
+		if (main_deadlock(e->model)) {
+			reasons_add(to, REASON_DEADLOCK)->deadlock = main_deadlock(e->model);
+			return;
+		}
+		r = reasons_add(to, REASON_LOCK_BOUND);
+		add_victim(r, &e->lock_victim);
+		r->chain = main_chain(a);
+		r->other_percent = r->chain ? facts_percent(r->chain->ns, a->chains.ns) : 0;
 		return;
 	case VERDICT_CPU_STARVED:
 		add_cpus(to, e,
@@ -1235,6 +1359,8 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 		add_percent(to, REASON_NATIVE, facts_percent(e->off_gil_running_ns, running));
 		return;
 	case VERDICT_IO_BOUND:
+		if (find_stage(to, a))
+			return;
 		add_percent(to,
 		            e->totals.cpu_ns[CPU_UNINTERRUPTIBLE] > evidence_asleep(e) / 2
 		                    ? REASON_ASLEEP_DISK
@@ -1247,6 +1373,8 @@ static void find_headline(struct reasons *to, const struct evidence *e, enum ver
 	case VERDICT_SAMPLED:
 		return; /* find_sampled */
 	case VERDICT_GIL_NONE:
+		if (find_stage(to, a))
+			return;
 		add_percent(to, REASON_GIL_NONE, facts_percent(e->blocked_ns, e->wall_ns));
 		return;
 	case VERDICT_GIL_UNKNOWN:
@@ -1366,7 +1494,7 @@ static void find_because(struct verdict *v, const struct analysis *a)
 		find_culprit(v, a);
 		return;
 	case VERDICT_LOCK_BOUND:
-		add_chains(&v->because, &v->advice, a);
+		add_chains(&v->because, &v->advice, a, main_chain(a));
 		return;
 	case VERDICT_CPU_STARVED:
 		if (!evidence_is_throttled(e)) {
@@ -1492,11 +1620,13 @@ static void find_locks_too(struct verdict *v, const struct analysis *a)
 {
 	const struct evidence *e = &a->evidence;
 
+	if (v->kind != VERDICT_LOCK_BOUND && main_deadlock(e->model))
+		reasons_add(&v->also, REASON_DEADLOCK)->deadlock = main_deadlock(e->model);
 	if (v->kind == VERDICT_LOCK_BOUND || v->kind == VERDICT_FREE_THREADED ||
 	    e->lock_victim.percent < VERDICT_SOME || e->lock_wait_ns < VERDICT_SHORT_NS)
 		return;
 	add_victim(reasons_add(&v->also, REASON_LOCK_BOUND_TOO), &e->lock_victim);
-	add_chains(&v->also, &v->advice, a);
+	add_chains(&v->also, &v->advice, a, NULL);
 }
 
 /* Reports the task with the longest delay, or if it is not known when tasks become ready, the longest
@@ -1529,7 +1659,7 @@ void verdict_find(struct verdict *ret, struct analysis *a)
 {
 	a->evidence = gather_evidence(a->recording, &a->groups);
 	*ret = (struct verdict){ .kind = evidence_judge(&a->evidence) };
-	find_headline(&ret->headline, &a->evidence, ret->kind);
+	find_headline(&ret->headline, a, ret->kind);
 	if (ret->kind == VERDICT_CPU_STARVED)
 		add_quota(&ret->because, ret, &a->evidence);
 	find_because(ret, a);

@@ -131,11 +131,18 @@ enum reason_code {
 	REASON_GIL_SOME,
 	REASON_GIL_BOUND_TOO,
 	REASON_GIL_SOME_TOO,
-	REASON_LOCK_BOUND,     /* the same for locks */
+	REASON_LOCK_BOUND,     /* the same for locks; other_percent of the waits belong to chain */
 	REASON_LOCK_BOUND_TOO, /* the same, in addition to something else */
-	REASON_NATIVE,         /* percent of the CPU time was without the GIL */
-	REASON_ASLEEP,         /* threads were asleep for percent of their lives */
-	REASON_ASLEEP_DISK,    /* the same, mostly uninterruptible */
+	/* number threads at a time wait for the lock of chain, which is released count times a second, every
+	 * ns */
+	REASON_CONVOY,
+	REASON_DEADLOCK, /* of deadlock */
+	/* part of the critical path, which is percent of the run, is of thread, and other waited
+	 * other_percent of its life for room in a queue, in frame */
+	REASON_STAGE,
+	REASON_NATIVE,      /* percent of the CPU time was without the GIL */
+	REASON_ASLEEP,      /* threads were asleep for percent of their lives */
+	REASON_ASLEEP_DISK, /* the same, mostly uninterruptible */
 	REASON_ASLEEP_TOO,
 	REASON_SINGLE,
 	REASON_SINGLE_HOLDER,
@@ -219,6 +226,7 @@ enum reason_code {
 	ADVICE_TRACE_IMPORTS,
 	ADVICE_STACKS,
 	ADVICE_LOCK,
+	ADVICE_CONVOY,
 	ADVICE_LOCK_ASLEEP, /* the thread that had the lock was without the GIL */
 	ADVICE_EXACT,       /* record exactly, not by samples */
 	ADVICE_GIL_TOO,     /* the advice that follows is about the GIL */
@@ -263,6 +271,7 @@ struct reason_function {
  * @chain: waits for locks, and what was done meanwhile
  * @variable: refers to the object of type of
  * @frame, @of: where a thread was blocked, as in struct locks_place
+ * @deadlock, @part: borrowed from the model and the critical path
  */
 struct reason {
 	enum reason_code code;
@@ -277,6 +286,8 @@ struct reason {
 	const struct sampled_place *place;
 	const struct task_delay *delay;
 	const struct chain *chain;
+	const struct model_deadlock *deadlock;
+	const struct path_part *part;
 };
 
 struct reasons {

@@ -23,6 +23,7 @@ struct export_format {
 	FORMAT(csv, "csv", "one line per state of a thread, for spreadsheets and pandas") \
 	FORMAT(firefox, "firefox", "processed profile, for profiler.firefox.com") \
 	FORMAT(folded, "folded", "holds of the GIL, for flamegraph.pl and inferno") \
+	FORMAT(folded_lock_waits, "folded-lock-waits", "waits for locks by stack") \
 	FORMAT(folded_off_cpu, "folded-off-cpu", "time off-CPU by stack; needs --state-detect") \
 	FORMAT(folded_samples, "folded-samples", "samples by stack; needs --sample") \
 	FORMAT(folded_waits, "folded-waits", "waits for the GIL by stack") \

@@ -251,6 +251,14 @@ int export_folded(const struct analysis *a, FILE *out, struct error *err)
 	return put_gil(a, locks_of_pass(a->pass) ? 1u << GIL_STOPPING : 1u << GIL_HOLD, out, err);
 }
 
+/* The waits for locks of the program by thread and Python stack. */
+int export_folded_lock_waits(const struct analysis *a, FILE *out, struct error *err)
+{
+	if (!a->pass->locks_known)
+		return error_set(err, ENODATA, "waits for locks were not recorded");
+	return put_gil(a, 1u << GIL_LOCK_WAIT, out, err);
+}
+
 /* The waits for the GIL by thread and Python stack; without a GIL, all blocked time. */
 int export_folded_waits(const struct analysis *a, FILE *out, struct error *err)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * pprof's profile.proto, compressed: time by Python stack. The sample types, if they were recorded,
- * are wait_caused (how long others waited for the GIL meanwhile), hold, wait and samples.
+ * are wait_caused (how long others waited for the GIL meanwhile), hold, wait, lock_wait and samples.
  */
 #include "export/export.h"
 
@@ -26,7 +26,7 @@
 #include "trace/stacks.h"
 
 /* Without a GIL: CAUSED is unknown, HOLD is stopping the others, WAIT is being blocked. */
-enum gil_time { GIL_TIME_CAUSED, GIL_TIME_HOLD, GIL_TIME_WAIT, GIL_TIMES };
+enum gil_time { GIL_TIME_CAUSED, GIL_TIME_HOLD, GIL_TIME_WAIT, GIL_TIME_LOCK, GIL_TIMES };
 
 struct gil_time_row {
 	uint32_t stack; /* 0: unknown */
@@ -49,6 +49,8 @@ struct gil_times {
 
 static uint32_t mask_of(const struct analysis *a, enum gil_time which)
 {
+	if (which == GIL_TIME_LOCK)
+		return 1u << GIL_LOCK_WAIT;
 	if (a->locks)
 		return which == GIL_TIME_HOLD ? 1u << GIL_STOPPING
 		                              : 1u << GIL_LOCK_WAIT | 1u << GIL_STOPPED;
@@ -137,6 +139,7 @@ static void gil_times_of(struct gil_times *ret, const struct analysis *a, uint32
 	else
 		add_hogs(ret, a, thread);
 	add_spans(ret, a, thread, GIL_TIME_WAIT);
+	add_spans(ret, a, thread, GIL_TIME_LOCK);
 }
 
 static void gil_times_done(struct gil_times *t)
@@ -271,7 +274,8 @@ static Perftools__Profiles__Sample *add_sample(struct pprof *p, struct stack sta
 		stack.id = stack.id ? stacks_get(stack.stacks, stack.id)->parent : 0;
 	} while (stack.id);
 	for (unsigned i = p->first; i < p->end; i++)
-		append(sample->value, sample->n_value, values[i]);
+		if (i != GIL_TIME_LOCK || p->a->pass->locks_known)
+			append(sample->value, sample->n_value, values[i]);
 	append(p->profile->sample, p->profile->n_sample, sample);
 	return sample;
 }
@@ -326,11 +330,15 @@ static void add_sampled(struct pprof *p, const struct samples *s,
 
 static void add_types(struct pprof *p)
 {
-	static const char *const types[VALUES] = { "wait_caused", "hold", "wait", "samples" };
+	static const char *const types[VALUES] = { "wait_caused", "hold", "wait", "lock_wait",
+		                                   "samples" };
 
 	for (unsigned i = p->first; i < p->end; i++) {
-		Perftools__Profiles__ValueType *type = xcalloc(1, sizeof(*type));
+		Perftools__Profiles__ValueType *type;
 
+		if (i == GIL_TIME_LOCK && !p->a->pass->locks_known)
+			continue;
+		type = xcalloc(1, sizeof(*type));
 		perftools__profiles__value_type__init(type);
 		type->type = text(p, types[i]);
 		type->unit = text(p, i == VALUE_SAMPLES ? "count" : "nanoseconds");

@@ -98,6 +98,12 @@ struct span locks_span(struct model *m, uint32_t thread, uint64_t t)
 	return span;
 }
 
+/* The time of the last event or, once model_finish has set it, the end. */
+static uint64_t now(const struct model *m)
+{
+	return m->end_ns ? m->end_ns : m->priv->now_ns;
+}
+
 /* Which thread sent the signal that ended a wait. If others wait for the same one, and several threads
  * sent it meanwhile, that is unknown. */
 static void find_sender(struct model_signal *signal, const struct lock_tracker *tracker)
@@ -119,11 +125,31 @@ static void find_sender(struct model_signal *signal, const struct lock_tracker *
 	}
 }
 
+/* A thread begins to wait for the lock, or a signal; or it no longer does. */
+static void join_crowd(struct model *m, uint32_t lock, uint64_t t)
+{
+	struct lock_tracker *tracker = &m->priv->locks.v[lock];
+
+	if (!tracker->waiters++)
+		tracker->wanted_since_ns = t;
+	if (tracker->waiters > m->locks.v[lock].most_waiters)
+		m->locks.v[lock].most_waiters = tracker->waiters;
+}
+
+static void leave_crowd(struct model *m, uint32_t lock)
+{
+	struct lock_tracker *tracker = &m->priv->locks.v[lock];
+
+	if (!--tracker->waiters)
+		m->locks.v[lock].wanted_ns += now(m) - tracker->wanted_since_ns;
+}
+
 /* The thread no longer waits for a signal. */
 static void leave_event(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct parking *parking = parking_of(m, thread);
-	struct lock_tracker *tracker = &m->priv->locks.v[parking->event];
+	uint32_t lock = parking->event;
+	struct lock_tracker *tracker = &m->priv->locks.v[lock];
 	struct model_signal signal = { .from_ns = parking->event_ns,
 		                       .to_ns = t,
 		                       .sent_ns = t,
@@ -131,7 +157,7 @@ static void leave_event(struct model *m, uint32_t thread, uint64_t t)
 		                       .waits_in = parking->lock_frame };
 
 	parking->event = MODEL_NONE;
-	tracker->waiters--;
+	leave_crowd(m, lock);
 	find_sender(&signal, tracker);
 	*vec_push(&m->threads.v[thread].signals) = signal;
 }
@@ -212,8 +238,7 @@ static void leave_deadlock(struct model *m, uint32_t thread, bool stuck)
 	if (!stuck)
 		return;
 	if (!d->times++)
-		d->end_ns = m->end_ns ? m->end_ns
-		                      : m->priv->now_ns; /* model_finish sets the former */
+		d->end_ns = now(m);
 }
 
 static void finish_deadlocks(struct model *m)
@@ -246,7 +271,7 @@ static void leave_lock(struct model *m, uint32_t thread, bool stuck)
 	if (parking->event != MODEL_NONE)
 		leave_event(m, thread, m->priv->now_ns);
 	if (parking->lock != MODEL_NONE) {
-		m->priv->locks.v[parking->lock].waiters--;
+		leave_crowd(m, parking->lock);
 		m->priv->locks.v[parking->lock].unsure -= parking->unsure;
 	}
 	parking->lock = MODEL_NONE;
@@ -350,7 +375,7 @@ static void park(struct model *m, uint32_t thread, uint64_t t, const struct even
 	unpark(m, thread, false);
 	parking_of(m, thread)->spins = ev->type == EV_SPIN;
 	lock = lock_of(m, m->priv->threads.v[thread].proc, ev);
-	m->priv->locks.v[lock].waiters++;
+	join_crowd(m, lock, t);
 	m->priv->locks.v[lock].stopped = thread;
 	if (ev->park.kind != PARK_WORLD)
 		parking_of(m, thread)->lock_frame = ev->park.frame;
@@ -474,6 +499,7 @@ static void release(struct model *m, uint32_t thread, uint64_t t, const struct e
 	/* Threads that are about to be stopped may not be asleep yet: see released_before. */
 	if (tracker->waiters || m->locks.v[lock].world)
 		*vec_push(&tracker->releases) = (struct lock_release){ t, thread, ev->park.frame };
+	m->locks.v[lock].releases += tracker->waiters != 0;
 }
 
 static void stop_world(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)

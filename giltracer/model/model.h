@@ -281,6 +281,8 @@ struct model_blame {
  *      one after the other are two locks
  * @runtime: it is a lock of the interpreter itself; name is what it protects
  * @waits: number of waits; @wait_ns: summed over the waiters; @spins, @spin_ns: the same for GIL_SPINNING
+ * @most_waiters: the largest number of threads that waited at the same time; @wanted_ns: how long any
+ *      thread waited; @releases: how often it was released meanwhile
  */
 struct model_lock {
 	uint32_t pid;
@@ -289,6 +291,8 @@ struct model_lock {
 	const char *of, *name;
 	uint64_t waits, wait_ns, longest_ns;
 	uint64_t spins, spin_ns;
+	uint64_t wanted_ns, releases;
+	uint32_t most_waiters;
 };
 
 /**

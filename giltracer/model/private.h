@@ -132,10 +132,12 @@ struct lock_release {
  * @of: the type of its object, @name: that of a variable that refers to it, ids in the names, looked up
  * by locks_finish; 0: unknown
  * @stopped: of a thread's state: that thread
+ * @wanted_since_ns: the start of the first of their waits
  * @releases: releases while there were any waiters
  */
 struct lock_tracker {
 	uint32_t proc, waiters, unsure, of, name, stopped;
+	uint64_t wanted_since_ns;
 	VEC(struct lock_release) releases;
 };
 

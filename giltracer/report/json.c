@@ -16,6 +16,7 @@
 #include "report/findings.h"
 #include "report/threads.h"
 #include "report/words.h"
+#include "model/span.h"
 #include "trace/names.h"
 #include "trace/source.h"
 
@@ -154,6 +155,9 @@ static void put_locks(struct jsonw *w, const struct model *m)
 		jsonw_u64(w, "longest_wait_ns", lock->longest_ns);
 		jsonw_u64(w, "spins", lock->spins);
 		jsonw_u64(w, "spin_ns", lock->spin_ns);
+		jsonw_u64(w, "most_waiters", lock->most_waiters);
+		jsonw_u64(w, "wanted_ns", lock->wanted_ns);
+		jsonw_u64(w, "releases", lock->releases);
 		jsonw_end(w);
 	}
 	jsonw_end(w);
@@ -205,10 +209,66 @@ static void put_places(struct jsonw *w, const struct analysis *a)
 	jsonw_end(w);
 }
 
+/* The lock for which a thread waits in this frame. */
+static void put_lock_name(struct jsonw *w, const struct analysis *a, uint32_t frame)
+{
+	static const char *const kinds[LOCK_KINDS] = {
+		[LOCK_PLAIN] = "Lock",
+		[LOCK_RLOCK] = "RLock",
+		[LOCK_CONDITION] = "Condition",
+		[LOCK_SEMAPHORE] = "Semaphore",
+		[LOCK_EVENT] = "Event",
+		[LOCK_BARRIER] = "Barrier",
+		[LOCK_QUEUE] = "queue",
+		[LOCK_THREAD] = "thread",
+		[LOCK_IMPORT] = "import",
+		[LOCK_LOGGING] = "logging handler",
+		[LOCK_FUTURES] = "concurrent.futures",
+		[LOCK_ASYNCIO] = "asyncio",
+	};
+	struct lock_name lock = lock_name_of(a->recording, a->pass, frame);
+
+	jsonw_object(w, "lock");
+	jsonw_string(w, "kind", kinds[lock.kind]);
+	jsonw_string(w, "name", lock.expression);
+	jsonw_string(w, "of", lock.of);
+	put_lock_function(w, &lock.in);
+	jsonw_u64(w, "made_in_line", lock.made);
+	jsonw_end(w);
+}
+
+static void put_deadlocks(struct jsonw *w, const struct analysis *a)
+{
+	const struct model *m = a->model;
+
+	jsonw_array(w, "deadlocks");
+	for (size_t i = 0; i < m->deadlocks.n; i++) {
+		const struct model_deadlock *d = &m->deadlocks.v[i];
+
+		jsonw_object(w, NULL);
+		jsonw_u64(w, "start_ns", d->start_ns - m->start_ns);
+		jsonw_u64(w, "ns", d->end_ns - d->start_ns);
+		jsonw_u64(w, "times", d->times);
+		jsonw_array(w, "threads");
+		for (uint32_t k = 0; k < d->count; k++) {
+			const struct lane *lane = &m->threads.v[d->threads[k]].gil;
+
+			jsonw_object(w, NULL);
+			json_tid(w, "tid", m, d->threads[k]);
+			json_tid(w, "waits_for_tid", m, d->threads[(k + 1) % d->count]);
+			put_lock_name(w, a, lane->spans.v[lane_at(lane, d->start_ns)].gil.frame);
+			jsonw_end(w);
+		}
+		jsonw_end(w);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
 static void put_chains(struct jsonw *w, const struct analysis *a, size_t most)
 {
 	static const char *const ends[CHAIN_ENDS] = { "holds the GIL", "without the GIL",
-		                                      "hand-off", "unknown" };
+		                                      "hand-off", "deadlock", "unknown" };
 
 	jsonw_array(w, "lock_chains");
 	for (size_t i = 0; i < a->chains.v.n && i < most; i++) {
@@ -218,6 +278,7 @@ static void put_chains(struct jsonw *w, const struct analysis *a, size_t most)
 
 		jsonw_object(w, NULL);
 		put_lock_function(w, &in);
+		put_lock_name(w, a, chain->waits_in);
 		jsonw_string(w, "meanwhile", ends[chain->end]);
 		jsonw_bool(w, "through", chain->through);
 		jsonw_object(w, "at");
@@ -264,8 +325,8 @@ static void put_path(struct jsonw *w, const struct analysis *a, size_t most)
  * were not recorded. */
 static void locks_json(struct jsonw *w, const struct analysis *a, size_t most)
 {
-	static const char *const keys[] = { "locks", "lock_blame", "lock_chains", "critical_path",
-		                            "blocked" };
+	static const char *const keys[] = { "locks",     "lock_blame",    "lock_chains",
+		                            "deadlocks", "critical_path", "blocked" };
 
 	if (!a->pass->locks_known) {
 		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
@@ -275,6 +336,7 @@ static void locks_json(struct jsonw *w, const struct analysis *a, size_t most)
 	put_locks(w, a->model);
 	put_lock_blame(w, a, most);
 	put_chains(w, a, most);
+	put_deadlocks(w, a);
 	put_path(w, a, most);
 	put_places(w, a);
 }

@@ -477,7 +477,7 @@ void table_chains(struct table *ret, const struct analysis *a, const struct tabl
 	               PHRASE_h_wait_ms, PHRASE_h_longest_ms);
 	for (size_t i = 0; !a->locks && i < a->chains.v.n; i++) {
 		const struct chain *chain = &a->chains.v.v[i];
-		struct function in = function_at(a->pass, chain->waits_in);
+		struct lock_name lock = lock_name_of(a->recording, a->pass, chain->waits_in);
 		struct function at = function_at(a->pass, chain->at);
 		struct row *row;
 
@@ -487,8 +487,8 @@ void table_chains(struct table *ret, const struct analysis *a, const struct tabl
 			continue;
 		}
 		row = table_add_row(ret);
-		row->cells[0].width = wording_add_function(&row->cells[0].text, &in,
-		                                           limits->name_columns);
+		row->cells[0].width = wording_add_lock_in(&row->cells[0].text, &lock,
+		                                          limits->name_columns);
 		cell_text(row, 1, wording_chain(chain));
 		if (at.name)
 			row->cells[2].width = wording_add_function(&row->cells[2].text, &at,

@@ -7,6 +7,7 @@
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "model/span.h"
 #include "report/phrases.h"
 #include "trace/names.h"
 
@@ -111,12 +112,98 @@ unsigned wording_add_function_row(struct str *out, const struct recording_pass *
 	return utf8_columns(str_get(out) + len);
 }
 
+static void add_base(struct str *out, const char *file)
+{
+	const char *base = strrchr(file, '/');
+
+	utf8_add_safe(out, base ? base + 1 : file, NAME_COLUMNS);
+}
+
+static void add_lock_kind(struct str *out, enum lock_kind kind)
+{
+	static void (*const say[LOCK_KINDS])(struct str *) = {
+		[LOCK_UNKNOWN] = say_lock_any,         [LOCK_PLAIN] = say_lock_any,
+		[LOCK_RLOCK] = say_lock_rlock,         [LOCK_CONDITION] = say_lock_condition,
+		[LOCK_SEMAPHORE] = say_lock_semaphore, [LOCK_EVENT] = say_lock_event,
+		[LOCK_BARRIER] = say_lock_barrier,     [LOCK_QUEUE] = say_lock_queue,
+		[LOCK_THREAD] = say_lock_thread,       [LOCK_IMPORT] = say_lock_import,
+		[LOCK_LOGGING] = say_lock_logging,     [LOCK_FUTURES] = say_lock_futures,
+		[LOCK_ASYNCIO] = say_lock_asyncio,
+	};
+
+	say[kind](out);
+}
+
+/* "`self._lock` of Cache (cache.py:31)", or what kind of lock it is. */
+static void add_lock(struct str *out, const struct lock_name *lock, bool where)
+{
+	CLEANUP(str_done) struct str name = { 0 }, made = { 0 };
+
+	if (!lock->expression) {
+		add_lock_kind(out, lock->kind);
+		return;
+	}
+	utf8_add_safe(&name, lock->expression, NAME_COLUMNS);
+	if (lock->of) {
+		CLEANUP(str_done) struct str of = { 0 };
+
+		utf8_add_safe(&of, lock->of, NAME_COLUMNS);
+		say_lock_of(out, str_get(&name), str_get(&of));
+	} else {
+		say_lock_named(out, str_get(&name));
+	}
+	if (!lock->made || !where)
+		return;
+	add_base(&made, lock->in.file);
+	str_addf(&made, ":%u", lock->made);
+	str_adds(out, " (");
+	str_adds(out, str_get(&made));
+	str_addc(out, ')');
+}
+
+unsigned wording_add_lock_in(struct str *out, const struct lock_name *lock, unsigned columns)
+{
+	CLEANUP(str_done) struct str name = { 0 }, in = { 0 };
+	size_t len = out->len;
+
+	add_lock(&name, lock, false);
+	add_function(&in, &lock->in, columns);
+	say_lock_in(out, str_get(&name), str_get(&in));
+	return utf8_columns(str_get(out) + len);
+}
+
+/* "`lock` (a.py:1) in work (a.py:7)" */
+static void add_lock_in(struct str *out, const struct analysis *a, uint32_t frame)
+{
+	struct lock_name lock = lock_name_of(a->recording, a->pass, frame);
+	CLEANUP(str_done) struct str name = { 0 }, in = { 0 };
+
+	add_lock(&name, &lock, true);
+	add_function(&in, &lock.in, NAME_COLUMNS);
+	say_lock_in(out, str_get(&name), str_get(&in));
+}
+
+/* "slept in work (a.py:8)" */
+static void add_meanwhile(struct str *out, const struct analysis *a, const struct chain *chain)
+{
+	struct function at = function_at(a->pass, chain->at);
+	CLEANUP(str_done) struct str in = { 0 };
+
+	if (!at.name) {
+		str_adds(out, wording_chain(chain));
+		return;
+	}
+	add_function(&in, &at, NAME_COLUMNS);
+	say_lock_in(out, wording_chain(chain), str_get(&in));
+}
+
 const char *wording_chain(const struct chain *chain)
 {
 	static const enum phrase ends[CHAIN_ENDS][2] = {
 		[CHAIN_HELD_GIL] = { PHRASE_chain_held, PHRASE_chain_waited_held },
 		[CHAIN_WITHOUT_GIL] = { PHRASE_chain_without, PHRASE_chain_waited_without },
 		[CHAIN_FREE] = { PHRASE_chain_nobody, PHRASE_chain_waited_nobody },
+		[CHAIN_DEADLOCK] = { PHRASE_chain_deadlock, PHRASE_chain_waited_deadlock },
 		[CHAIN_UNKNOWN] = { PHRASE_chain_not_known, PHRASE_chain_waited_not_known },
 	};
 	bool slept = facts_percent(chain->asleep_ns, chain->ns) >= NEARLY_ALL;
@@ -472,39 +559,94 @@ static void add_waits(struct str *out, const struct analysis *a, const struct re
 static void add_lock_waits(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	bool too = r->code == REASON_LOCK_BOUND_TOO;
-	CLEANUP(str_done) struct str name = { 0 };
+	CLEANUP(str_done) struct str name = { 0 }, lock = { 0 }, does = { 0 };
+
+	if (r->chain) {
+		add_lock_in(&lock, a, r->chain->waits_in);
+		add_meanwhile(&does, a, r->chain);
+	}
 
 	if (r->group != MODEL_NONE) {
 		const struct thread_group *group = &a->groups.v.v[r->group];
 
 		utf8_add_safe(&name, str_get(&group->name), NAME_COLUMNS);
-		(too ? say_locks_limit_too : say_locks_limit)(out, group->threads, str_get(&name),
-		                                              r->percent, r->ns);
+		if (r->chain)
+			say_locks_limit_at(out, group->threads, str_get(&name), r->percent,
+			                   r->other_percent, str_get(&lock), str_get(&does));
+		else
+			(too ? say_locks_limit_too : say_locks_limit)(
+				out, group->threads, str_get(&name), r->percent, r->ns);
 	} else {
 		name = thread_of(a, r->thread);
-		(too ? say_lock_limits_too : say_lock_limits)(out, str_get(&name), r->percent,
-		                                              r->ns);
+		if (r->chain)
+			say_lock_limits_at(out, str_get(&name), r->percent, r->other_percent,
+			                   str_get(&lock), str_get(&does));
+		else
+			(too ? say_lock_limits_too : say_lock_limits)(out, str_get(&name),
+			                                              r->percent, r->ns);
 	}
 }
 
 static void add_chain(struct str *out, const struct analysis *a, const struct reason *r)
 {
-	struct function in = function_at(a->pass, r->chain->waits_in);
-	struct function at = function_at(a->pass, r->chain->at);
-	CLEANUP(str_done) struct str waits = { 0 }, does = { 0 };
+	CLEANUP(str_done) struct str lock = { 0 }, does = { 0 };
 
-	wording_add_function(&waits, &in, NAME_COLUMNS);
+	add_lock_in(&lock, a, r->chain->waits_in);
 	if (r->chain->end == CHAIN_FREE) {
-		say_chain_free(out, r->percent, str_get(&waits));
+		say_chain_free(out, r->percent, str_get(&lock));
 	} else if (r->chain->end == CHAIN_UNKNOWN) {
-		say_chain_unknown(out, r->percent, str_get(&waits));
-	} else if (at.name) {
-		wording_add_function(&does, &at, NAME_COLUMNS);
-		say_chain_in(out, r->percent, str_get(&waits), wording_chain(r->chain),
-		             str_get(&does));
+		say_chain_unknown(out, r->percent, str_get(&lock));
 	} else {
-		say_chain(out, r->percent, str_get(&waits), wording_chain(r->chain));
+		add_meanwhile(&does, a, r->chain);
+		say_chain(out, r->percent, str_get(&lock), str_get(&does));
 	}
+}
+
+static void add_convoy(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	struct lock_name lock = lock_name_of(a->recording, a->pass, r->chain->waits_in);
+	CLEANUP(str_done) struct str name = { 0 };
+
+	add_lock(&name, &lock, true);
+	say_lock_convoy(out, (uint64_t)r->number, str_get(&name), r->count, r->ns);
+}
+
+/* Which thread waits for which lock, in whose hands. */
+static void add_deadlock(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	const struct model_deadlock *d = r->deadlock;
+
+	(d->end_ns == a->model->end_ns ? say_deadlock : say_deadlock_ended)(
+		out, d->count, d->start_ns - a->model->start_ns, d->end_ns - d->start_ns);
+	for (uint32_t i = 0; i < d->count; i++) {
+		CLEANUP(str_done) struct str waiter = thread_of(a, d->threads[i]);
+		CLEANUP(str_done)
+		struct str holder = thread_of(a, d->threads[(i + 1) % d->count]);
+		CLEANUP(str_done) struct str lock = { 0 };
+		const struct lane *lane = &a->model->threads.v[d->threads[i]].gil;
+
+		add_lock_in(&lock, a, lane->spans.v[lane_at(lane, d->start_ns)].gil.frame);
+		str_addc(out, ' ');
+		say_deadlock_waits(out, str_get(&waiter), str_get(&lock), str_get(&holder));
+	}
+}
+
+/* A stage of a pipeline, and one that waits for it. */
+static void add_stage(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	CLEANUP(str_done)
+	struct str thread = thread_of(a, r->thread), waiter = thread_of(a, r->other);
+	struct lock_name lock = lock_name_of(a->recording, a->pass, r->frame);
+	struct function at = function_at(a->pass, r->part->at);
+	CLEANUP(str_done) struct str in = { 0 }, queue = { 0 };
+
+	add_function(&in, &at, NAME_COLUMNS);
+	add_lock(&queue, &lock, true);
+	(r->part->reason == PATH_ASLEEP ? say_stage_slept
+	 : r->part->reason == PATH_GIL  ? say_stage_held
+	                                : say_stage_ran)(out, str_get(&thread), r->percent,
+	                                                str_get(&in), str_get(&waiter),
+	                                                r->other_percent, str_get(&queue));
 }
 
 static void add_burst(struct str *out, const struct reason *r)
@@ -853,6 +995,7 @@ static const enum phrase plain[] = {
 	[ADVICE_STACKS] = PHRASE_advise_stacks,
 	[ADVICE_TRACE_IMPORTS] = PHRASE_advise_trace_imports,
 	[ADVICE_LOCK] = PHRASE_advise_lock,
+	[ADVICE_CONVOY] = PHRASE_advise_lock_convoy,
 	[ADVICE_LOCK_ASLEEP] = PHRASE_advise_lock_asleep,
 	[ADVICE_EXACT] = PHRASE_advise_exact,
 	[ADVICE_GIL_TOO] = PHRASE_advise_gil_too,
@@ -924,6 +1067,15 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 		return;
 	case REASON_CHAIN:
 		add_chain(out, a, r);
+		return;
+	case REASON_CONVOY:
+		add_convoy(out, a, r);
+		return;
+	case REASON_DEADLOCK:
+		add_deadlock(out, a, r);
+		return;
+	case REASON_STAGE:
+		add_stage(out, a, r);
 		return;
 	case REASON_CALL:
 	case REASON_CALL_MOSTLY:

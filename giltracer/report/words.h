@@ -35,6 +35,9 @@ unsigned wording_add_traced(struct str *out, const char *name, unsigned columns)
 unsigned wording_add_function_row(struct str *out, const struct recording_pass *pass,
                                   const struct hog *hog, unsigned columns);
 
+/* "`self._lock` of Cache in get (cache.py:40)", or what kind of lock it is. Returns the columns used. */
+unsigned wording_add_lock_in(struct str *out, const struct lock_name *lock, unsigned columns);
+
 /* What the thread that had a lock did meanwhile. */
 const char *wording_chain(const struct chain *chain);
 

@@ -300,6 +300,8 @@ def check_pprof(path, document):
             "hold/nanoseconds": sum(t["hold_ns"] for t in document["threads"]),
             "wait/nanoseconds": sum(t["wait_ns"] for t in document["threads"]),
         }
+        if document["locks"] is not None:
+            want["lock_wait/nanoseconds"] = sum(t["lock_wait_ns"] for t in document["threads"])
     if document["samples"]:
         want["samples/count"] = sum(t["samples"] for t in document["samples"]["threads"])
     check(types == list(want), types)

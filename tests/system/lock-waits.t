@@ -3,6 +3,7 @@
 # Waits for locks of the program are exact, and charged to the thread that releases the lock; threads that
 # wait for a signal are idle. The program measures its own waits.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+need setsid
 
 cat >judge.py <<'END'
 import json, sys
@@ -198,6 +199,119 @@ if __name__ == '__main__':
         thread.join()
 END
 
+cat >pipe.py <<'END'
+import queue
+import threading
+import time
+
+
+def store(item):
+    time.sleep(0.002)
+
+
+def produce():
+    for i in range(100):
+        raw.put(i)
+    raw.put(None)
+
+
+def convert():
+    for item in iter(raw.get, None):
+        parsed.put(str(item))
+    parsed.put(None)
+
+
+def consume():
+    for item in iter(parsed.get, None):
+        store(item)
+
+
+if __name__ == '__main__':
+    raw = queue.Queue(4)
+    parsed = queue.Queue(4)
+    threads = [threading.Thread(target=f, name=f.__name__) for f in (produce, convert, consume)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+END
+cat >dead.py <<'END'
+import os
+import signal
+import threading
+import time
+
+a, b = threading.Lock(), threading.Lock()
+have = threading.Barrier(2)
+
+
+def first():
+    with a:
+        have.wait()
+        with b:
+            pass
+
+
+def second():
+    with b:
+        have.wait()
+        with a:
+            pass
+
+
+def asleep(tid):
+    with open('/proc/self/task/%s/stat' % tid) as stat:
+        return stat.read().rpartition(')')[2].split()[0] == 'S'
+
+
+if __name__ == '__main__':
+    # A shell starts background commands with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    times = 0
+    for f in (first, second):
+        threading.Thread(target=f, name=f.__name__, daemon=True).start()
+    while times < 20:
+        time.sleep(0.001)
+        tids = [tid for tid in os.listdir('/proc/self/task') if int(tid) != os.getpid()]
+        times = times + 1 if len(tids) > 1 and all(map(asleep, tids)) else 0
+    with open('ready', 'w') as ready:
+        ready.write('ready\n')
+    while True:
+        time.sleep(1)
+END
+cat >crowd.py <<'END'
+import os
+import threading
+
+
+class Cache:
+    def __init__(self):
+        self._lock = threading.RLock()
+
+    def get(self):
+        with self._lock:
+            for _ in range(10):
+                os.stat('/')
+
+
+def work():
+    start.wait()
+    for _ in range(200):
+        cache.get()
+
+
+if __name__ == '__main__':
+    cache, start = Cache(), threading.Barrier(8)
+    threads = [threading.Thread(target=work, name='worker-%d' % i) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+END
+apart() {
+	exec setsid "$@" >out 2>err
+}
+
 # longest FILE LINE KEY: what was done during most of the waiting in that line, and its function or line.
 longest() {
 	json "$1" "max(([c['wait_ns'], c['meanwhile'], c['through'], c['at']['$3']] for c in d['lock_chains']
@@ -208,6 +322,15 @@ while read -r version python <&3; do
 		--json asleep.json -o asleep.html asleep.py
 	is "$(json asleep.json '[d["verdict"]["kind"]]')" "['lock-bound']" \
 		"$version: locks limit the program, not the GIL"
+	like "$(json asleep.json 'd["verdict"]["headline"]')" \
+		'^A lock limits this program, not the GIL: the 5 threads worker-\* spent '\
+'[0-9.]+ % of their time waiting, '\
+'[0-9.]+ % of it for `lock` \(asleep\.py:12\) in work \(asleep\.py:7\), '\
+'while the thread that had it (slept|was without the GIL) in work \(asleep\.py:8\)\.$' \
+		"$version: the first line says it all"
+	is "$(json asleep.json '[d["lock_chains"][0]["lock"][key]
+		for key in ("kind", "name", "line", "made_in_line")]')" \
+		"['Lock', 'lock', 7, 12]" "$version: what the lock is called, and where it was made"
 	is "$(longest asleep.json 7 line)" "['without the GIL', False, 8]" \
 		"$version: the line of the lock, and that of the sleep"
 	is "$(json asleep.json 'sum(c["wait_ns"] for c in d["lock_chains"]) ==
@@ -219,9 +342,44 @@ while read -r version python <&3; do
 	ok "$version: threads that write to a slow log" by_library -q --python "$python" \
 		--python-trace none --json storm.json -o storm.html storm.py
 	is "$(json storm.json '[d["verdict"]["kind"]]')" "['lock-bound']" "$version: locks limit the program"
-	like "$(json storm.json 'd["verdict"]["because"]')" \
-		'in (Handler\.)?(acquire|handle) \(__init__\.py:[0-9]+\), while .* in (Slow\.)?emit \(storm\.py:8\)' \
-		"$version: the verdict names the lock of the handler, and what its holder did"
+	like "$(json storm.json 'd["verdict"]["headline"]')" \
+		'the 8 threads worker-\* spent [0-9.]+ % of their time waiting, '\
+'[0-9.]+ % of it for the lock of a logging handler in work \(storm\.py:13\), '\
+'while the thread that had it (slept|was without the GIL) in (Slow\.)?emit \(storm\.py:8\)\.$' \
+		"$version: the verdict names the lock of the handler, who waits for it, and what its holder did"
+	ok "$version: a pipeline with a slow stage" by_library -q --python "$python" \
+		--python-trace none --json pipe.json -o pipe.html pipe.py
+	like "$(json pipe.json 'd["verdict"]["headline"]')" \
+		'^Thread consume limits this program, not the GIL: for [0-9.]+ % of the run, '\
+'it (slept|was without the GIL) in store \(pipe\.py:7\), '\
+'and convert waited [0-9.]+ % of its time for room in `parsed` \(pipe\.py:29\)\.$' \
+		"$version: the verdict names the stage, and the queue before it"
+	ok "$version: threads that queue for a lock" by_library -q --python "$python" \
+		--python-trace none --json crowd.json -o crowd.html crowd.py
+	is "$(json crowd.json '[(c["lock"]["kind"], c["lock"]["name"], c["lock"]["of"], c["lock"]["made_in_line"])
+		for c in d["lock_chains"] if c["line"] == 10][0]')" "('RLock', 'self._lock', 'Cache', 7)" \
+		"$version: the attribute of a class that is the lock, and where it is made"
+	# At most a millisecond from one thread to the next, as far as the machine permits.
+	is "$(json crowd.json '(lambda l, v: [l["most_waiters"] >= 4, l["releases"] >= 100,
+		("threads wait at a time for `self._lock` of Cache (crowd.py:7)" in
+			str(v["because"]) + str(v["also"])) ==
+		(l["wanted_ns"] <= 1000000 * l["releases"])])(max(d["locks"], key=lambda l: l["wait_ns"]), d["verdict"])')" \
+		'[True, True, True]' "$version: how many threads queue, and how often it is released"
+	begun apart "$GILTRACER" -q --probes preload --python "$python" --python-trace none --json dead.json \
+		-o dead.html dead.py
+	kill -INT -$pid
+	wait $pid || :
+	over
+	# Which thread has a PyMutex is not recorded.
+	case $version in
+	3.13*) like "$(json dead.json '[len(l["threads"]) for l in d["deadlocks"]]')" '^\[2?\]$' \
+		"$version: a deadlock, if locks are semaphores" ;;
+	3.1[4-9]*) is "$(json dead.json 'd["deadlocks"]')" '[]' "$version: no deadlock is known" ;;
+	*) like "$(json dead.json 'd["verdict"]["headline"]')" \
+		'^Deadlock: 2 threads waited for each other, from [0-9.]+ s on until the end, '\
+'.*first waited for `b` \(dead\.py:6\) in first \(dead\.py:13\), which second had\.' \
+		"$version: the report after Ctrl-C tells of the deadlock" ;;
+	esac
 done 3<pythons
 
 # A thread that another thread than the main one creates: the critical path is theirs, one after the other.

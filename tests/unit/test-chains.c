@@ -66,9 +66,9 @@ static const char *at(uint32_t id)
 /* "function:line state function:line ns/parts; …" */
 static const char *followed(void)
 {
-	static const char *const ends[] = { "holds", "without", "free", "unknown" };
+	static const char *const ends[] = { "holds", "without", "free", "deadlock", "unknown" };
 	static struct str text;
-	struct source source = { .frames = stacks };
+	struct source source = { .frames = stacks, .names = names };
 	struct recording_pass pass = { .model = m, .source = &source, .locks_known = true };
 
 	vec_done(&chains.v);

@@ -101,6 +101,9 @@ static void test_releases(void)
 	unparks(500, 9, LOCK);
 	finish();
 	is_u64(lock_blame(8, 7), 100, "a wait up to a release is charged to the releasing thread");
+	ok(m->locks.v[0].most_waiters == 2 && m->locks.v[0].wanted_ns == 220 &&
+	           m->locks.v[0].releases == 2,
+	   "two threads waited at a time, for so long, until two releases");
 	is_u64(lock_blame(8, MODEL_NONE), 10,
 	       "the time after the last release is charged to no thread");
 	is_u64(lock_blame(9, 7), 80, "the first of two releases ends the first stretch");
