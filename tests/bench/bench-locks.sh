@@ -1,0 +1,97 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# The cost of recording locks: CPU time of programs that take a lock which nobody else wants, hand two locks
+# to each other, and pass items through a queue, recorded by the library alone, alternating with the plain
+# program; medians of the ratios. The same with ddtrace's lock profiler, if GILTRACER_BENCH_DDTRACE is a
+# Python that has it: it records 1 % of the acquires unless it is told otherwise.
+set -eu
+: "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
+: "${top_builddir:=$top_srcdir}"
+: "${GILTRACER:=$top_builddir/giltracer/giltracer}"
+
+cat >locks.py <<'PYTHON'
+import queue
+import sys
+import threading
+import time
+
+
+def uncontended():
+    lock = threading.Lock()
+    for _ in range(1000000):
+        with lock:
+            pass
+
+
+def hands(mine, yours):
+    for _ in range(20000):
+        mine.acquire()
+        yours.release()
+
+
+def ping_pong():
+    ping, pong = threading.Lock(), threading.Lock()
+    pong.acquire()
+    thread = threading.Thread(target=hands, args=(pong, ping))
+    thread.start()
+    hands(ping, pong)
+    thread.join()
+
+
+def takes(items):
+    while items.get() is not None:
+        pass
+
+
+def items():
+    items = queue.Queue(1000)
+    thread = threading.Thread(target=takes, args=(items,))
+    thread.start()
+    for i in range(200000):
+        items.put(i)
+    items.put(None)
+    thread.join()
+
+
+if __name__ == '__main__':
+    start = time.process_time()
+    {'uncontended': uncontended, 'ping-pong': ping_pong, 'queue': items}[sys.argv[1]]()
+    print(time.process_time() - start)
+PYTHON
+
+# Without perf, which records thread states where it is permitted.
+mkdir -p bare
+for tool in sh env python3; do
+	ln -sf "$(command -v "$tool")" bare/
+done
+recorded() {
+	env PATH="$PWD/bare" "$GILTRACER" record -q --probes preload --python-trace none --python "$1" \
+		-o session locks.py "$2"
+	rm -rf session
+}
+profiled() {
+	env DD_PROFILING_ENABLED=1 DD_PROFILING_STACK_ENABLED=0 DD_PROFILING_MEMORY_ENABLED=0 \
+		DD_TRACE_ENABLED=0 DD_INSTRUMENTATION_TELEMETRY_ENABLED=0 DD_PROFILING_OUTPUT_PPROF=locks.pprof \
+		"$(dirname "$1")/ddtrace-run" "$1" locks.py "$2" 2>/dev/null
+}
+# ratio COMMAND PYTHON PROGRAM
+ratio() {
+	: >pairs
+	for _ in 1 2 3 4 5; do
+		echo "$("$2" locks.py "$3") $("$1" "$2" "$3")" >>pairs
+	done
+	awk '{ print $2 / $1 }' pairs | sort -n | sed -n 3p
+}
+
+for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/python3 \
+	${GILTRACER_BENCH_DDTRACE:+"$GILTRACER_BENCH_DDTRACE"}; do
+	[ -x "$python" ] || continue
+	version=$("$python" -c 'import platform; print(platform.python_version())')
+	for row in 'uncontended <=1.03' 'ping-pong <=1.25' 'queue <=1.10'; do
+		program=${row% *}
+		python3 "$top_srcdir/tests/bench/compare.py" "locks, $program, $version" "${row#* }" \
+			"$(ratio recorded "$python" "$program")"
+		[ "$python" = "${GILTRACER_BENCH_DDTRACE:-}" ] || continue
+		echo "  locks, $program, $version, by ddtrace: $(ratio profiled "$python" "$program")"
+	done
+done
