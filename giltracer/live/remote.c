@@ -300,7 +300,7 @@ static enum way way_of(const struct remote_call *call, const struct user_regs_st
 	static const long sleeps[] = {
 		SYS_epoll_wait, SYS_epoll_pwait, SYS_poll,      SYS_ppoll,
 		SYS_select,     SYS_pselect6,    SYS_nanosleep, SYS_clock_nanosleep,
-		SYS_accept,     SYS_accept4,
+		SYS_accept,     SYS_accept4,     SYS_wait4,     SYS_waitid,
 	};
 
 	if (!is_cut(r))

@@ -176,6 +176,10 @@ def wait_in_accept(lock, end, limit):
     return [end.accept()[0].close()]
 
 
+def wait_in_child(lock, end, limit):
+    return [os.waitpid(CHILD.pid, 0)]
+
+
 def turn(done):
     while not done:
         time.sleep(0.001)
@@ -183,7 +187,8 @@ def turn(done):
 
 
 def waits(how, limit, ready, go):
-    """A connection to the socket, or the release of the lock, ends waits that the limit does not."""
+    """A connection to the socket, the release of the lock, or the end of the child's input ends waits that the
+    limit does not."""
     done, lock, limit = [], threading.Lock(), int(limit)
     end = socket.socket()
     end.bind(('127.0.0.1', 0))
@@ -198,7 +203,11 @@ def waits(how, limit, ready, go):
         done.append(True)
         lock.release()
         socket.create_connection(end.getsockname()).close()
+        if how == 'child':
+            CHILD.stdin.close()
 
+    if how == 'child':
+        globals()['CHILD'] = subprocess.Popen(['cat'], stdin=subprocess.PIPE)
     closer = threading.Thread(target=close, name='my closer')
     closer.start()
     print('ready', file=ready, flush=True)

@@ -186,7 +186,7 @@ while read -r version python <&3; do
 		"$version: a main thread that waits in C"
 	finish "$version: which"
 
-	for how in 'join 0' 'epoll 600'; do
+	for how in 'join 0' 'epoll 600' 'child 0'; do
 		start "waits $how" "$python"
 		exits 0 "$version: its main thread waits ($how)" "$GILTRACER" -p $pid --probes preload \
 			--duration 1 --json out.json -o out.html
@@ -248,7 +248,7 @@ while read -r version python <&3; do
 	is "$(python3 "$program" left $pid)" "$(cat remains)" '  nothing is left in it'
 	finish "$version: the program"
 
-	for how in 'join 0' 'lock 600' 'select 600' 'poll 600' 'epoll 600' 'accept 0' 'sleep 7' 'poll 7'; do
+	for how in 'join 0' 'lock 600' 'select 600' 'poll 600' 'epoll 600' 'accept 0' 'child 0' 'sleep 7' 'poll 7'; do
 		start "waits $how" $user "$python"
 		joined "$version: its main thread waits ($how)" "['MainThread', 'my worker']"
 		is "$(json "$out/out.json" '[t["no_gil_ns"] == t["total_ns"] > 9 * 10**8 for t in d["threads"]
