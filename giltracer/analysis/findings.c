@@ -21,11 +21,12 @@
 
 static uint64_t wanted_ns(const struct analysis *a)
 {
-	uint64_t stopped_ns = 0;
+	uint64_t off_ns = 0;
 
 	for (size_t i = 0; i < a->model->threads.n; i++)
-		stopped_ns += a->model->threads.v[i].gil_ns[GIL_STOPPED];
-	return a->evidence.wanted_ns + a->evidence.lock_wait_ns + stopped_ns;
+		off_ns += a->model->threads.v[i].gil_ns[GIL_STOPPED] +
+		          a->model->threads.v[i].gil_ns[GIL_SPINNING];
+	return a->evidence.wanted_ns + a->evidence.lock_wait_ns + off_ns;
 }
 
 /* What all findings have. Valid until the next call. */
@@ -227,12 +228,29 @@ static enum reason_code lock_remedy(const struct analysis *a, const struct findi
 	                                                           : ADVICE_LOCK;
 }
 
+/* A lock for which several threads waited, asleep or spinning. Returns the line; 0: none. */
+static uint32_t find_shared(struct findings *to, const struct analysis *a, uint64_t of_ns)
+{
+	const struct reason *r = find_reason(&a->verdict.because, CODES(REASON_SHARED_LOCK));
+	struct finding *f = r ? add(to, a, FINDING_SHARED, r->ns, of_ns) : NULL;
+
+	if (!f)
+		return 0;
+	f->frame = r->frame;
+	f->remedy = ADVICE_LOCK;
+	copy_said(&f->what, &a->verdict, CODES(REASON_SHARED_LOCK));
+	return r->frame;
+}
+
 /* The chains are in the order of their times, so the first of a line is its largest. */
 static void find_locks(struct findings *to, const struct analysis *a, uint64_t of_ns)
 {
 	const struct stacks *frames = functions_frames(a->pass);
 	CLEANUP(free) bool *seen = xcalloc(a->chains.v.n + 1, sizeof(*seen));
+	uint32_t shared = find_shared(to, a, of_ns);
 
+	for (size_t i = 0; shared && i < a->chains.v.n; i++)
+		seen[i] = same_line(frames, a->chains.v.v[i].waits_in, shared);
 	for (size_t i = 0; i < a->chains.v.n; i++) {
 		const struct chain *first = &a->chains.v.v[i];
 		uint64_t ns = 0, unknown_ns = 0;
@@ -281,6 +299,7 @@ static void find_stops(struct findings *to, const struct analysis *a, uint64_t o
 		f->frame = f->what.v.v[0].frame;
 	else
 		copy_said(&f->what, &a->verdict, CODES(REASON_STOPPED));
+	copy_said(&f->what, &a->verdict, CODES(REASON_STOP_COUNT, REASON_STOP_LATE));
 }
 
 /* ---- tasks, CPUs, patterns, samples */

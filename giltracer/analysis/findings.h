@@ -43,8 +43,9 @@ enum finding_kind {
 	FINDING_HANDOFF,  /* the GIL was free, the next thread not yet running */
 	FINDING_NO_CPU,   /* the GIL was free, the next thread had no CPU */
 	FINDING_LOCK,     /* threads waited for a lock in one line */
-	FINDING_STOPS,    /* threads were stopped, by another that stopped the world */
-	FINDING_TASK,     /* tasks of event loops were late, or ran for long */
+	FINDING_SHARED, /* threads of a free-threaded interpreter waited for one lock, in any line */
+	FINDING_STOPS,  /* threads were stopped, by another that stopped the world */
+	FINDING_TASK,   /* tasks of event loops were late, or ran for long */
 	FINDING_CPUS_FEW, /* threads were runnable without a CPU */
 	FINDING_QUOTA,    /* the control group's limit stopped the program */
 	FINDING_PATTERN,

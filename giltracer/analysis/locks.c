@@ -17,6 +17,27 @@ bool locks_of_pass(const struct recording_pass *pass)
 	return pass->free_threaded && !pass->model->gil_events && pass->model->park_events;
 }
 
+struct locks_stops locks_stops(const struct model *model)
+{
+	struct locks_stops ret = { 0 };
+
+	for (size_t i = 0; i < model->stops.n; i++) {
+		const struct model_stop *stop = &model->stops.v[i];
+		uint64_t ns = locks_stop_ns(stop), waiting_ns = locks_stop_waiting_ns(stop);
+
+		if (!stop->start_ns && !stop->stopped_ns)
+			continue;
+		ret.count++;
+		ret.collections += stop->collects;
+		ret.ns += ns;
+		ret.longest_ns = ns > ret.longest_ns ? ns : ret.longest_ns;
+		ret.waiting_ns += waiting_ns;
+		if (waiting_ns && (!ret.latest || waiting_ns > locks_stop_waiting_ns(ret.latest)))
+			ret.latest = stop;
+	}
+	return ret;
+}
+
 /* Waits are grouped by function, not by line. */
 static struct locks_place *place_for(struct locks_places *places, const struct recording_pass *pass,
                                      unsigned state, uint32_t frame, const struct model_lock *lock)

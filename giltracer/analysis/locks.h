@@ -25,6 +25,32 @@ struct locks_place {
 	uint64_t count, ns, longest_ns;
 };
 
+/**
+ * The stops of the world. A stop lasts from the request until others may continue.
+ * @collections: those for a garbage collection
+ * @waiting_ns: from requests until all others had stopped
+ * @latest: the one of which that took longest; NULL: none; borrowed
+ */
+struct locks_stops {
+	uint64_t count, collections, ns, longest_ns, waiting_ns;
+	const struct model_stop *latest;
+};
+
+struct locks_stops locks_stops(const struct model *model);
+
+static inline uint64_t locks_stop_ns(const struct model_stop *stop)
+{
+	uint64_t end_ns = stop->start_ns ? stop->start_ns : stop->stopped_ns;
+
+	return end_ns > stop->request_ns ? end_ns - stop->request_ns : 0;
+}
+
+/* 0: unknown, but short, or the thread did not have to wait. */
+static inline uint64_t locks_stop_waiting_ns(const struct model_stop *stop)
+{
+	return stop->stopped_ns > stop->request_ns ? stop->stopped_ns - stop->request_ns : 0;
+}
+
 struct locks_places {
 	VEC(struct locks_place) v; /* most time first */
 };

@@ -685,6 +685,29 @@ static double add_shared_lock(struct reasons *to, const struct analysis *a)
 	return r->percent;
 }
 
+#define LATE_WORTH_A_WORD_NS 1000000
+
+/* How often the world was stopped, and which thread stopped last where that took longest. */
+static void add_stops(struct reasons *to, const struct model *m)
+{
+	struct locks_stops stops = locks_stops(m);
+	struct reason *r;
+
+	if (facts_percent(stops.ns, m->end_ns - m->start_ns) < WORTH_A_WORD)
+		return;
+	r = reasons_add(to, REASON_STOP_COUNT);
+	r->count = stops.count;
+	r->other_count = stops.collections;
+	r->ns = stops.ns;
+	r->longest_ns = stops.longest_ns;
+	if (!stops.latest || locks_stop_waiting_ns(stops.latest) < LATE_WORTH_A_WORD_NS)
+		return;
+	r = reasons_add(to, REASON_STOP_LATE);
+	r->ns = locks_stop_waiting_ns(stops.latest);
+	r->thread = stops.latest->last;
+	r->frame = stops.latest->last_frame;
+}
+
 /* Appends to the reasons and the advice what threads waited for without a GIL. */
 static void find_locks(struct verdict *v, const struct analysis *a)
 {
@@ -698,6 +721,7 @@ static void find_locks(struct verdict *v, const struct analysis *a)
 		reasons_add(&v->advice, ADVICE_LOCK);
 	add_blocked(&v->because, a, GIL_STOPPING, REASON_STOPS);
 	add_blocked(&v->because, a, GIL_STOPPED, REASON_STOPPED);
+	add_stops(&v->because, a->model);
 	if (!v->because.v.n)
 		reasons_add(&v->because, REASON_NO_LOCKS);
 }

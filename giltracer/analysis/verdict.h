@@ -189,6 +189,10 @@ enum reason_code {
 	/* count threads waited for one lock for percent of their lives, ns, other_percent of it without
 	 * sleeping, mostly in frame */
 	REASON_SHARED_LOCK,
+	/* count stops of the world, other_count of them collections, lasted ns, the longest longest_ns */
+	REASON_STOP_COUNT,
+	/* in one, others were waited for for ns, last for thread, which ran frame */
+	REASON_STOP_LATE,
 	/* thread was blocked by locks, stopped all others, or was stopped, for percent of its life,
 	 * ns, in frame; other_percent of it until other released it */
 	REASON_LOCKS,

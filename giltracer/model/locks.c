@@ -421,6 +421,7 @@ static void start_others(struct model *m, uint32_t thread, uint64_t t, uint32_t 
 	*vec_push(&m->stops) = (struct model_stop){
 		.by = thread,
 		.last = MODEL_NONE,
+		.late = MODEL_NONE,
 		.frame = frame,
 		.request_ns = t,
 		.start_ns = t,
@@ -449,23 +450,32 @@ static void start_other(struct model *m, uint32_t thread, uint32_t other)
 {
 	struct model_stop *stop = &m->stops.v[parking_of(m, thread)->stop];
 	struct lane *lane = &m->threads.v[thread].gil;
-	struct span *s = lane_last(lane);
-	uint64_t from_ns = last(m, other)->start_ns;
-	struct span span = gil_span(from_ns, GIL_STOPPING, MODEL_NONE, SPAN_INFERRED_START);
+	uint64_t from_ns = last(m, other)->start_ns, end_ns = stop->start_ns;
+	size_t i = lane->spans.n;
+	struct span span;
 
 	if (last(m, other)->state != GIL_STOPPED || from_ns >= stop->request_ns)
 		return;
-	if (stop->inferred && stop->request_ns == stop->start_ns && s->state == GIL_NO &&
-	    s->start_ns <= from_ns) {
-		span.gil.frame = stop->frame;
-		lane_push(lane, &span, true);
-		span = gil_span(stop->start_ns, GIL_NO, MODEL_NONE, 0);
-		lane_push(lane, &span, true);
-		stop->request_ns = from_ns;
-	} else if (lane->spans.n > 2 && s[-1].start_ns == stop->request_ns &&
-	           s[-2].start_ns <= from_ns && s[-2].state == GIL_NO) {
-		s[-1].start_ns = stop->request_ns = from_ns;
+	/* Since then it tried to get locks at most, to stop the others. */
+	while (i-- > 0) {
+		const struct span *s = &lane->spans.v[i];
+		bool own = s->state == GIL_STOPPING && s->start_ns >= stop->request_ns;
+
+		if (s->state != GIL_NO && s->state != GIL_SPINNING && !own)
+			return;
+		if (own && i + 1 < lane->spans.n)
+			end_ns = s[1].start_ns;
+		if (s->start_ns <= from_ns)
+			break;
 	}
+	if (i >= lane->spans.n)
+		return;
+	stop->request_ns = from_ns;
+	span = gil_span(from_ns, GIL_STOPPING, MODEL_NONE, SPAN_INFERRED_START);
+	span.gil.frame = stop->frame;
+	lane_overwrite(lane, &span, true);
+	span = gil_span(end_ns, GIL_NO, MODEL_NONE, 0);
+	lane_push(lane, &span, true);
 }
 
 static void make_signals(struct model *m, uint32_t lock)
@@ -518,6 +528,7 @@ static void stop_world(struct model *m, uint32_t thread, uint64_t t, const struc
 	*vec_push(&m->stops) = (struct model_stop){
 		.by = thread,
 		.last = MODEL_NONE,
+		.late = MODEL_NONE,
 		.frame = ev->park.frame,
 		.address = ev->park.address,
 		.request_ns = t,
@@ -534,6 +545,34 @@ static void stopped_world(struct model *m, uint32_t thread, uint64_t t, bool loo
 		return;
 	m->stops.v[parking->stop].stopped_ns = t;
 	parking->looks = looks;
+}
+
+static void note_late(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
+{
+	struct parking *parking = parking_of(m, thread);
+	struct model_stop *stop;
+
+	if (parking->stop == MODEL_NONE || !parking->stopping)
+		return;
+	stop = &m->stops.v[parking->stop];
+	stop->late = thread_find(m, (uint32_t)ev->park.address);
+	stop->late_frame = ev->park.frame;
+	stop->late_ns = t;
+}
+
+/* A thread that released its state, to sleep or to run other code, tells nobody that it stopped. The thread
+ * that waits looks every millisecond. */
+#define LATE_NS 3000000
+
+static void find_last(struct model_stop *stop)
+{
+	if (stop->late == MODEL_NONE)
+		return;
+	if (stop->last == MODEL_NONE && stop->stopped_ns &&
+	    stop->stopped_ns - stop->late_ns < LATE_NS)
+		stop->last = stop->late;
+	if (stop->last == stop->late && stop->late_frame)
+		stop->last_frame = stop->late_frame;
 }
 
 static void start_world(struct model *m, uint32_t thread, uint64_t t, uint32_t frame)
@@ -653,6 +692,9 @@ static void feed_park(struct model *m, const struct event *ev, uint32_t thread, 
 		break;
 	case EV_STOP_WORLD:
 		stop_world(m, thread, t, ev);
+		break;
+	case EV_LATE:
+		note_late(m, thread, t, ev);
 		break;
 	case EV_STOPPED_WORLD:
 		stopped_world(m, thread, t, ev->flags & EVF_LOOKS);
@@ -848,6 +890,8 @@ void locks_finish(struct model *m)
 
 	if (!m->park_events)
 		return;
+	for (size_t i = 0; i < m->stops.n; i++)
+		find_last(&m->stops.v[i]);
 	for (size_t i = 0; names && i < m->locks.n; i++)
 		name_lock(m, names, i);
 	b.ledger.rows = xcalloc(m->threads.n + 2, sizeof(*b.ledger.rows));

@@ -303,13 +303,15 @@ struct model_lock {
  * time, because the thread did not have to wait for others, so that the request was not recorded
  * @stopped_ns: when all others had stopped; 0: not seen
  * @start_ns: when it began to let others continue; 0: not seen, so that no thread slept until then
- * @last: the thread that stopped last, if another one waited for that: MODEL_NONE: it released its state,
- * to sleep or to run C code, or is unknown; @last_frame: of that thread when it stopped
+ * @last: the thread that stopped last, if another one waited for that: MODEL_NONE: it is unknown;
+ * @last_frame: of that thread: what it ran while it was the only one that others waited for, or else when it
+ * stopped
+ * @late, @late_frame, @late_ns: the last look at the only thread that had not stopped
  */
 struct model_stop {
-	uint32_t by, last, frame, last_frame;
+	uint32_t by, last, late, frame, last_frame, late_frame;
 	uint64_t address;
-	uint64_t request_ns, stopped_ns, start_ns;
+	uint64_t request_ns, stopped_ns, start_ns, late_ns;
 	bool collects, inferred;
 };
 

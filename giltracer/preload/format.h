@@ -130,10 +130,15 @@ enum preload_lock_event {
 	PRELOAD_LOCK_COLLECTS, /* the same for a garbage collection */
 	PRELOAD_LOCK_SPINS, /* the thread tries again and again to take a lock that another thread has */
 	PRELOAD_LOCK_SPUN, /* it does not any more: it has the lock, or waits for it */
+	PRELOAD_LOCK_LATE, /* it still waits for others to stop; instead of an address: the only thread that has
+	                    * not; in the last frame given, that thread's own */
 	PRELOAD_LOCK_STARTS, /* the thread begins to start the others again, in the last frame given */
+	PRELOAD_LOCK_EVENTS,
 };
 
-#define PRELOAD_LOCK_BITS 4
+#define PRELOAD_LOCK_BITS 5
+
+_Static_assert(PRELOAD_LOCK_EVENTS <= 1 << PRELOAD_LOCK_BITS, "events have room");
 
 /*
  * Python calls: each running thread has a file PID.STAMP.N.calls, with the same header except for

@@ -729,19 +729,28 @@ static uint32_t number_foreign(const struct foreign *f)
 	return n && is_unchanged(f) ? list_number(list, n) : 0;
 }
 
-uint32_t frames_of_holder(const struct gil *g)
+uint32_t frames_of_thread(const char *tstate)
 {
 	int saved = errno;
-	struct foreign f;
+	struct foreign f = { .tstate = tstate };
 	uint32_t number = 0;
 
-	if (!frames.on || !frames.at.knows_holder)
+	if (!frames.on)
 		return 0;
-	f.tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
 	for (unsigned i = 0; !number && i < TRIES; i++)
 		if (read_frames(&f) && read_all_codes(&f))
 			number = number_foreign(&f);
 	errno = saved;
+	return number;
+}
+
+uint32_t frames_of_holder(const struct gil *g)
+{
+	uint32_t number;
+
+	if (!frames.on || !frames.at.knows_holder)
+		return 0;
+	number = frames_of_thread(pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0));
 	return number || !frames.at.asks_rarely ? number : FRAMES_TORN;
 }
 

@@ -281,6 +281,8 @@ uint32_t frames_now(struct gil *g);
 /* The number of the stack of the thread that holds the GIL, for another thread that has locked the
  * GIL's mutex. FRAMES_TORN: it changed while it was read; 0: unknown. */
 uint32_t frames_of_holder(const struct gil *g);
+/* The same for another thread, by its PyThreadState; 0: it changed while it was read, or is unknown. */
+uint32_t frames_of_thread(const char *tstate);
 void frames_again(void);
 
 /* Completes the layout of the version that it is of, from the table that the interpreter publishes (from

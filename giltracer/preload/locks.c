@@ -464,6 +464,7 @@ struct wait {
 	struct waits *bucket;
 	unsigned place;
 	uint64_t lock;
+	bool stops; /* for other threads to stop */
 };
 
 /* Whether a parked thread waits for a PyMutex: that has an argument for the thread that unlocks it,
@@ -543,8 +544,21 @@ static __attribute__((noinline)) bool begin_wait(struct wait *w, sem_t *sem)
 	put(w->me, event, w->lock, event == PRELOAD_LOCK_WAITS ? holder_of(sem) : 0, stamp);
 	if (event == PRELOAD_LOCK_PARKS && nogil_on)
 		nogil_describe(w->lock, stamp);
-	w->me->stops = event == PRELOAD_LOCK_STOPS || event == PRELOAD_LOCK_COLLECTS;
+	w->stops = event == PRELOAD_LOCK_STOPS || event == PRELOAD_LOCK_COLLECTS;
+	w->me->stops = w->stops;
 	return false;
+}
+
+static void look_at_late(struct self *me)
+{
+	pid_t tid;
+	const char *tstate = nogil_late(&tid);
+	uint32_t frame = tstate ? frames_of_thread(tstate) : 0;
+
+	if (!tstate)
+		return;
+	stream_put_frame(me, frame);
+	put(me, PRELOAD_LOCK_LATE, (uint64_t)tid, 0, clock_stamp());
 }
 
 static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t *sem, int ret)
@@ -559,6 +573,8 @@ static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t 
 		event = PRELOAD_LOCK_MISSED;
 	put(w->me, event, w->lock, 0, clock_stamp_after());
 	retract(w->bucket, w->place);
+	if (w->stops && ret)
+		look_at_late(w->me);
 	return ret;
 }
 

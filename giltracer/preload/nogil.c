@@ -29,8 +29,12 @@ enum published {
 	RUNTIME_SIZE,
 	INTERP_SIZE,
 	INTERP_GC,
+	INTERP_THREADS,
+	THREAD_NEXT,
 	THREAD_INTERP,
 	THREAD_FRAME,
+	THREAD_NATIVE_ID,
+	THREAD_STATUS,
 	CALLER,
 	EXECUTABLE,
 	FRAME_LOCALS,
@@ -54,11 +58,18 @@ static const struct {
 	uint64_t version;
 	uint8_t at[PUBLISHED];
 } members[] = {
-	{ 0x030d, { 3, 6, 10, 22, 23, 29, 30, 32, 41, 45, 47, 51, 52, 57, 72 } },
+	{ 0x030d, { 3, 6, 10, 9, 21, 22, 23, 25, 27, 29, 30, 32, 41, 45, 47, 51, 52, 57, 72 } },
 };
 
 /* A thread's state (an int) is in the first members of its PyThreadState. */
 #define THREAD_STATE_END 256
+
+/* It follows _whence, which follows _status. _Py_THREAD_ATTACHED: */
+#define AFTER_STATUS 8
+#define ATTACHED     1
+
+/* More than any program has. */
+#define THREADS_MAX 65536
 
 /* struct _stoptheworld_state, from stop_event. */
 #define STOP_MUTEX     (-4)
@@ -173,6 +184,40 @@ bool nogil_is_python(const char *caller)
 
 	return nogil_on && dladdr(caller, &theirs) && dladdr(nogil.runtime, &pythons) &&
 	       theirs.dli_fbase == pythons.dli_fbase;
+}
+
+static int state_of(const char *tstate)
+{
+	int state = 0;
+
+	copy(&state, tstate + nogil.at[THREAD_STATUS] + AFTER_STATUS, sizeof(state));
+	return state;
+}
+
+const char *nogil_late(pid_t *ret_tid)
+{
+	const char *me = nogil.tstate(), *late = NULL, *t;
+	uint64_t tid = 0;
+	int saved = errno;
+
+	/* The thread that waits has not released its own state. */
+	t = me && state_of(me) == ATTACHED ? pointer_from(me, nogil.at[THREAD_INTERP]) : NULL;
+	t = t ? pointer_from(t, nogil.at[INTERP_THREADS]) : NULL;
+	for (unsigned i = 0; t && i < THREADS_MAX;
+	     i++, t = pointer_from(t, nogil.at[THREAD_NEXT])) {
+		if (t == me || state_of(t) != ATTACHED)
+			continue;
+		if (late) {
+			late = NULL;
+			break;
+		}
+		late = t;
+	}
+	if (late && !copy(&tid, late + nogil.at[THREAD_NATIVE_ID], sizeof(tid)))
+		late = NULL;
+	*ret_tid = (pid_t)tid;
+	errno = saved;
+	return late;
 }
 
 void nogil_thread_begins(void)

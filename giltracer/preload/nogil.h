@@ -27,6 +27,10 @@ const char *nogil_frame(void);
  */
 enum preload_lock_event nogil_event(uint64_t address);
 
+/* The calling thread waits for others to stop. If only one of them has not, its PyThreadState and its id;
+ * NULL: none or several, or it is unknown. */
+const char *nogil_late(pid_t *ret_tid);
+
 /* The thread waits for the lock from that stamp on: describes the object that it belongs to in the log, if
  * that has not been done yet. */
 void nogil_describe(uint64_t lock, uint64_t stamp);

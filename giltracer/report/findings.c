@@ -20,12 +20,13 @@
 const char *finding_kind_name(enum finding_kind kind)
 {
 	static const char *const names[FINDING_KINDS] = {
-		[FINDING_CALL] = "call",         [FINDING_FUNCTION] = "function",
-		[FINDING_THREAD] = "thread",     [FINDING_HANDOFF] = "hand-off",
-		[FINDING_NO_CPU] = "no-cpu",     [FINDING_LOCK] = "lock",
-		[FINDING_STOPS] = "stops",       [FINDING_TASK] = "task",
-		[FINDING_CPUS_FEW] = "few-cpus", [FINDING_QUOTA] = "quota",
-		[FINDING_PATTERN] = "pattern",   [FINDING_SAMPLED] = "sampled",
+		[FINDING_CALL] = "call",       [FINDING_FUNCTION] = "function",
+		[FINDING_THREAD] = "thread",   [FINDING_HANDOFF] = "hand-off",
+		[FINDING_NO_CPU] = "no-cpu",   [FINDING_LOCK] = "lock",
+		[FINDING_SHARED] = "shared",   [FINDING_STOPS] = "stops",
+		[FINDING_TASK] = "task",       [FINDING_CPUS_FEW] = "few-cpus",
+		[FINDING_QUOTA] = "quota",     [FINDING_PATTERN] = "pattern",
+		[FINDING_SAMPLED] = "sampled",
 	};
 
 	return names[kind];
@@ -102,6 +103,9 @@ void finding_add_title(struct str *out, const struct analysis *a, const struct f
 	case FINDING_LOCK:
 		add_place(&name, a, f);
 		say_f_lock(out, str_get(&name));
+		return;
+	case FINDING_SHARED:
+		say_f_shared(out);
 		return;
 	case FINDING_STOPS:
 		say_f_stops(out);

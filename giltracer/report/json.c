@@ -320,13 +320,73 @@ static void put_path(struct jsonw *w, const struct analysis *a, size_t most)
 	jsonw_end(w);
 }
 
+static void put_stop(struct jsonw *w, const struct analysis *a, const struct model_stop *stop)
+{
+	struct function in = function_at(a->pass, stop->frame);
+	struct function last = function_at(a->pass, stop->last_frame);
+
+	jsonw_object(w, NULL);
+	json_tid(w, "tid", a->model, stop->by);
+	put_lock_function(w, &in);
+	jsonw_bool(w, "collection", stop->collects);
+	jsonw_u64(w, "at_ns", stop->request_ns - a->model->start_ns);
+	jsonw_u64(w, "total_ns", locks_stop_ns(stop));
+	jsonw_u64(w, "waiting_ns", locks_stop_waiting_ns(stop));
+	if (stop->last == MODEL_NONE) {
+		jsonw_null(w, "last");
+	} else {
+		jsonw_object(w, "last");
+		json_tid(w, "tid", a->model, stop->last);
+		put_lock_function(w, &last);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
+/* The stops in which others were waited for longest. */
+static int compare_stops(const void *a, const void *b)
+{
+	uint64_t x = locks_stop_waiting_ns(*(const struct model_stop *const *)a);
+	uint64_t y = locks_stop_waiting_ns(*(const struct model_stop *const *)b);
+
+	return (x < y) - (x > y);
+}
+
+static void put_stops(struct jsonw *w, const struct analysis *a, size_t most)
+{
+	struct locks_stops stops = locks_stops(a->model);
+	const struct model_stop **order = xcalloc(a->model->stops.n + 1, sizeof(*order));
+
+	if (!a->pass->free_threaded) {
+		jsonw_null(w, "stops");
+		free(order);
+		return;
+	}
+	for (size_t i = 0; i < a->model->stops.n; i++)
+		order[i] = &a->model->stops.v[i];
+	qsort(order, a->model->stops.n, sizeof(*order), compare_stops);
+	jsonw_object(w, "stops");
+	jsonw_u64(w, "count", stops.count);
+	jsonw_u64(w, "collections", stops.collections);
+	jsonw_u64(w, "total_ns", stops.ns);
+	jsonw_u64(w, "longest_ns", stops.longest_ns);
+	jsonw_u64(w, "waiting_ns", stops.waiting_ns);
+	jsonw_array(w, "latest");
+	for (size_t i = 0; i < a->model->stops.n && i < most; i++)
+		put_stop(w, a, order[i]);
+	jsonw_end(w);
+	jsonw_end(w);
+	free(order);
+}
+
 /* Write what blocked threads into the open object: "locks", "lock_blame", "lock_chains" and
  * "critical_path" (at most this many rows of each, the largest), and "blocked"; null if waits for locks
  * were not recorded. */
 static void locks_json(struct jsonw *w, const struct analysis *a, size_t most)
 {
 	static const char *const keys[] = { "locks",     "lock_blame",    "lock_chains",
-		                            "deadlocks", "critical_path", "blocked" };
+		                            "deadlocks", "critical_path", "blocked",
+		                            "stops" };
 
 	if (!a->pass->locks_known) {
 		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
@@ -339,6 +399,7 @@ static void locks_json(struct jsonw *w, const struct analysis *a, size_t most)
 	put_deadlocks(w, a);
 	put_path(w, a, most);
 	put_places(w, a);
+	put_stops(w, a, most);
 }
 
 /* Counts of samples, as JSON. */

@@ -435,7 +435,11 @@ static void put_lock(struct row *row, unsigned column, const char *of, const cha
 
 	if (!of)
 		return cell_text(row, column, "");
-	str_addf(&text, "%s%s%s", *of ? of : "?", *name ? " " : "", name);
+	str_addf(&text, "%s%s%s",
+	         *of     ? of
+	         : *name ? phrase(PHRASE_of_cpython)
+	                 : "?",
+	         *name ? " " : "", name);
 	cell_text(row, column, str_get(&text));
 }
 

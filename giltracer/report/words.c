@@ -833,6 +833,9 @@ static void add_shared_lock(struct str *out, const struct analysis *a, const str
 			str_addc(&type, ')');
 		}
 		(is_lock_type(r->of) ? say_one : say_lock_of_one)(&what, str_get(&type));
+	} else if (r->variable && *r->variable) {
+		utf8_add_safe(&type, r->variable, NAME_COLUMNS);
+		say_lock_of_interpreter_for(&what, str_get(&type));
 	} else {
 		say_lock_of_interpreter(&what);
 	}
@@ -843,6 +846,23 @@ static void add_shared_lock(struct str *out, const struct analysis *a, const str
 	}
 	if (r->other_percent >= 1)
 		say_of_it_spinning(out, r->other_percent);
+	str_addc(out, '.');
+}
+
+static void add_late(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	struct function f = function_at(a->pass, r->frame);
+	CLEANUP(str_done) struct str thread = { 0 }, function = { 0 };
+
+	say_stop_late(out, r->ns);
+	if (r->thread != MODEL_NONE) {
+		thread = thread_of(a, r->thread);
+		say_stop_late_thread(out, str_get(&thread));
+	}
+	if (r->thread != MODEL_NONE && f.name) {
+		wording_add_function(&function, &f, NAME_COLUMNS);
+		say_stop_late_in(out, str_get(&function));
+	}
 	str_addc(out, '.');
 }
 
@@ -1096,6 +1116,12 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 		return;
 	case REASON_BUSIEST:
 		add_busiest(out, a, r);
+		return;
+	case REASON_STOP_COUNT:
+		say_stop_count(out, r->count, r->other_count, r->ns, r->longest_ns);
+		return;
+	case REASON_STOP_LATE:
+		add_late(out, a, r);
 		return;
 	case REASON_SHARED_LOCK:
 		add_shared_lock(out, a, r);

@@ -28,6 +28,7 @@ enum event_type {
 	EV_SPUN,       /* it does not any more */
 	EV_STOP_WORLD, /* the thread asks all others to stop; .park, of which the address is 0 if it is
 	                 * not known how it is told that they have */
+	EV_LATE, /* it still waits for one thread only, .park.address, to stop; .park.frame: of that thread */
 	EV_STOPPED_WORLD, /* all others have stopped */
 	EV_START_WORLD,   /* the thread is about to let them continue; .gil.frame */
 	EV_STARTED_WORLD, /* it has let them continue */

@@ -25,6 +25,7 @@ const char *event_type_name(unsigned type)
 		[EV_SPIN] = "spin",
 		[EV_SPUN] = "spun",
 		[EV_STOP_WORLD] = "stop-world",
+		[EV_LATE] = "late",
 		[EV_STOPPED_WORLD] = "stopped-world",
 		[EV_START_WORLD] = "start-world",
 		[EV_STARTED_WORLD] = "started-world",
@@ -78,6 +79,7 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 	case EV_PARK:
 	case EV_UNPARK:
 	case EV_SPIN:
+	case EV_LATE:
 		print_park(out, source, ev);
 		break;
 	case EV_HOLDER:

@@ -23,8 +23,12 @@ int main(void)
 	PUBLISHED(runtime_state.size);
 	PUBLISHED(interpreter_state.size);
 	PUBLISHED(interpreter_state.gc);
+	PUBLISHED(interpreter_state.threads_head);
+	PUBLISHED(thread_state.next);
 	PUBLISHED(thread_state.interp);
 	PUBLISHED(thread_state.current_frame);
+	PUBLISHED(thread_state.native_thread_id);
+	PUBLISHED(thread_state.status);
 	PUBLISHED(interpreter_frame.previous);
 	PUBLISHED(interpreter_frame.executable);
 	PUBLISHED(interpreter_frame.localsplus);
@@ -57,6 +61,8 @@ int main(void)
 	RUNTIME(ceval.sys_trace_profile_mutex);
 	RUNTIME(stoptheworld.mutex);
 	printf("#define MUTEX_IN_OBJECT %zu\n", offsetof(PyObject, ob_mutex));
+	printf("#define AFTER_STATUS %zu\n",
+	       offsetof(PyThreadState, state) - offsetof(PyThreadState, _status));
 	printf("#define STOP_MUTEX     (%d)\n", AFTER_EVENT(mutex));
 	printf("#define STOP_REQUESTED (%d)\n", AFTER_EVENT(requested));
 	printf("#define STOP_REQUESTER %d\n", AFTER_EVENT(requester));

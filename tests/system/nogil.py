@@ -9,6 +9,7 @@ import time
 lock = threading.Lock()
 shared = list(range(30))
 waited = {}
+running = True
 
 
 def is_asleep(thread):
@@ -106,9 +107,6 @@ def crowd():
         thread.join()
 
 
-running = True
-
-
 def compute(steps):
     while running:
         steps[0] += 1
@@ -142,6 +140,29 @@ def world():
     del keep
 
 
+def straggle(started):
+    """Each call holds up a stop until it has ended."""
+    started.set()
+    while running:
+        sum(range(5000000))  # the call
+
+
+def stop():
+    global running
+    started = threading.Event()
+    thread = threading.Thread(target=straggle, args=(started,), name='straggler')
+    thread.start()
+    started.wait()
+    waited['collect'] = 0
+    for _ in range(5):
+        spin(5)
+        began = time.perf_counter_ns()
+        gc.collect()
+        waited['collect'] = max(waited['collect'], time.perf_counter_ns() - began)
+    running = False
+    thread.join()
+
+
 def compute_at_once(barrier):
     barrier.wait()
     spin(300)
@@ -165,5 +186,5 @@ if sys.argv[2:] == ['early']:
     import old_extension
 
 if __name__ == '__main__':
-    {'locks': locks, 'objects': objects, 'crowd': crowd, 'world': world, 'gil': gil}[sys.argv[1]]()
+    {'locks': locks, 'objects': objects, 'crowd': crowd, 'world': world, 'stop': stop, 'gil': gil}[sys.argv[1]]()
     print(json.dumps(waited))

@@ -239,6 +239,9 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		ret->type = EV_PARK;
 		ret->park.kind = PARK_WORLD;
 		return 1;
+	case PRELOAD_LOCK_LATE:
+		ret->type = EV_LATE;
+		return 1;
 	case PRELOAD_LOCK_STARTS:
 		ret->type = EV_START_WORLD;
 		ret->gil.frame = stack_of_list(s);
