@@ -12,7 +12,8 @@
  * A flight recorder (preload_control.kept_stamps) drops the oldest parts of the files, which become
  * holes. So each part of a file repeats the thread, the GIL and the frame of its first records, and
  * readings of the clocks are in a log of their own, PID.STAMP.pairs.log, whose oldest entries are
- * overwritten.
+ * overwritten. When its tables of functions and frames are full, it begins a new log, with higher numbers; the
+ * present one becomes PID.STAMP.old.log, which the next one replaces.
  *
  * A stamp is a time of the header's clock, 59 bits. PRELOAD_PAIR entries give the nanosecond of
  * CLOCK_MONOTONIC for a stamp.
@@ -33,6 +34,8 @@
 #define PRELOAD_LIBRARY "libgiltracer-preload.so"
 
 #define PRELOAD_LOG_SUFFIX   ".log"
+#define PRELOAD_OLD_SUFFIX   ".old" PRELOAD_LOG_SUFFIX
+#define PRELOAD_NEW_SUFFIX   ".new" /* a log that is being made */
 #define PRELOAD_PAIRS_SUFFIX ".pairs" PRELOAD_LOG_SUFFIX
 #define PRELOAD_GIL_SUFFIX   ".gil"
 #define PRELOAD_CALLS_SUFFIX ".calls"

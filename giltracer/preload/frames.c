@@ -70,6 +70,8 @@ static struct {
 	_Atomic bool on;
 	atomic_flag lock;
 	struct table functions, lists;
+	_Atomic uint32_t generation;
+	_Atomic uint64_t renewed_stamp;
 } frames = { .lock = ATOMIC_FLAG_INIT };
 
 /* ---- memory */
@@ -190,6 +192,26 @@ static bool take_lock(void)
 }
 
 /* ---- functions seen for the first time */
+
+/* A table is full. A flight recorder begins a new log, with empty tables; but not before all records that
+ * refer to the log before the last one have been dropped. */
+static void renew(void)
+{
+	uint64_t stamp = clock_stamp();
+
+	if (!process_kept() || stamp - frames.renewed_stamp < 2 * process_kept() ||
+	    atomic_flag_test_and_set(&frames.lock))
+		return;
+	if (process_renew_log()) {
+		gils_log();
+		frames.generation++;
+		madvise(frames.functions.slots, FUNCTIONS * sizeof(struct slot), MADV_DONTNEED);
+		madvise(frames.lists.slots, LISTS * sizeof(struct slot), MADV_DONTNEED);
+		frames.functions.used = frames.lists.used = 0;
+	}
+	frames.renewed_stamp = stamp;
+	atomic_flag_clear(&frames.lock);
+}
 
 /* Writes len characters of 1, 2 or 4 bytes as UTF-8, as many as there is room for. */
 static size_t put_utf8(char *ret, size_t room, const char *text, size_t len, unsigned kind)
@@ -387,7 +409,11 @@ static uint32_t number_of(const struct step *s, const struct foreign *f)
 
 	if (LIKELY(number))
 		return number;
-	if (table_is_full(&frames.functions) || !take_lock())
+	if (table_is_full(&frames.functions)) {
+		renew();
+		return 0;
+	}
+	if (!take_lock())
 		return 0;
 	number = table_get(&frames.functions, key);
 	if (!number && (number = describe(s, f)))
@@ -398,7 +424,8 @@ static uint32_t number_of(const struct step *s, const struct foreign *f)
 
 /* ---- frames */
 
-static uint32_t list_number(const struct preload_frame *list, unsigned n)
+/* generation: when the numbers of its functions were found */
+static uint32_t list_number(const struct preload_frame *list, unsigned n, uint32_t generation)
 {
 	static uint32_t next;
 	uint64_t key = n;
@@ -408,10 +435,14 @@ static uint32_t list_number(const struct preload_frame *list, unsigned n)
 		key = mix(key, (uint64_t)list[i].function << 32 | (uint32_t)list[i].offset);
 	key = key ? key : 1;
 	number = table_get(&frames.lists, key);
-	if (LIKELY(number) || table_is_full(&frames.lists) || !take_lock())
+	if (LIKELY(number))
 		return number;
+	if (table_is_full(&frames.lists))
+		renew();
+	if (frames.generation != generation || !take_lock())
+		return 0;
 	number = table_get(&frames.lists, key);
-	if (!number &&
+	if (!number && !table_is_full(&frames.lists) && frames.generation == generation &&
 	    process_log(&(struct preload_entry){ .type = PRELOAD_FRAMES, .number = next + 1 }, list,
 	                n * sizeof(*list))) {
 		number = ++next;
@@ -515,6 +546,7 @@ static uint32_t walk(const char *frame, struct walked *w, unsigned most)
 	unsigned n = 0;
 
 	w->number = w->count = 0;
+	w->generation = frames.generation;
 	for (unsigned i = 0; n < most && i < STEPS_MAX && frame; i++) {
 		struct step step;
 
@@ -533,7 +565,7 @@ static uint32_t walk(const char *frame, struct walked *w, unsigned most)
 				                                                step.instruction) };
 		frame = pointer_at(frame, frames.at.frame[FRAME_PREVIOUS]);
 	}
-	number = n ? list_number(list, n) : 0;
+	number = n ? list_number(list, n, w->generation) : 0;
 	w->whole = !frame;
 	if (function && (n == most || !frame) && w->count < WALK_STEPS)
 		w->number = number;
@@ -565,7 +597,7 @@ uint32_t frames_now(struct gil *g)
 	if (!frame)
 		return 0;
 	w = find_walk(g, frame);
-	if (LIKELY(w->number && is_same_walk(w, frame)))
+	if (LIKELY(w->number && w->generation == frames.generation && is_same_walk(w, frame)))
 		return w->number;
 	return walk(frame, w, frames.count);
 }
@@ -714,6 +746,7 @@ static bool is_unchanged(const struct foreign *f)
 static uint32_t number_foreign(const struct foreign *f)
 {
 	struct preload_frame list[PRELOAD_HELD_FRAMES_MAX];
+	uint32_t generation = frames.generation;
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < f->count; i++) {
@@ -726,7 +759,7 @@ static uint32_t number_foreign(const struct foreign *f)
 			list[n++] = (struct preload_frame){ function,
 				                            offset_in(s->code, s->instruction) };
 	}
-	return n && is_unchanged(f) ? list_number(list, n) : 0;
+	return n && is_unchanged(f) ? list_number(list, n, generation) : 0;
 }
 
 uint32_t frames_of_thread(const char *tstate)

@@ -116,6 +116,15 @@ static bool log_gil(const struct gil *g)
 		NULL, 0);
 }
 
+void gils_log(void)
+{
+	unsigned n = atomic_load_explicit(&gil_count, memory_order_acquire);
+
+	for (unsigned i = 0; i < n; i++)
+		if (atomic_load_explicit(&gils[i].mutex, memory_order_acquire))
+			log_gil(&gils[i]);
+}
+
 static void add(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond)
 {
 	struct gil *g;

@@ -70,11 +70,11 @@ struct step {
 #define WALK_STEPS 8
 
 /**
- * A remembered walk. @number: of PRELOAD_FRAMES, 0: none
+ * A remembered walk. @number: of PRELOAD_FRAMES, 0: none; @generation: of the log that has it
  * @whole: no frame follows the last one
  */
 struct walked {
-	uint32_t number;
+	uint32_t number, generation;
 	uint16_t count;
 	bool whole;
 	struct step steps[WALK_STEPS];
@@ -264,6 +264,9 @@ void gils_mutex_gone(pthread_mutex_t *mutex);
 void gils_cond_made(pthread_cond_t *cond, const char *caller);
 void gils_in_child(void);
 
+/* Writes all of them to the log again. */
+void gils_log(void);
+
 /* The GIL that the thread holds; NULL: none. */
 const struct gil *gils_held(const struct self *me);
 
@@ -397,6 +400,8 @@ void handover_begin(uint64_t turn_ns);
  * @path: of its files, up to the suffix
  * @watches: there are moments to look for
  * @pairs: number of readings of both clocks
+ * @parents: of PRELOAD_PROCESS; @forked, @forked_by: of PRELOAD_FORKED
+ * @keeps_log: somebody remembers numbers of its entries
  * @recording: a number that changes with each recording of a program that was already running
  * @joined: the program was already running, and is being recorded
  * @sealed: the program has restricted its system calls: we make no more
@@ -404,7 +409,8 @@ void handover_begin(uint64_t turn_ns);
  */
 struct process {
 	_Atomic bool on;
-	bool joined, has_key, sealed, watches;
+	bool joined, has_key, sealed, watches, forked, keeps_log;
+	uint64_t parents, forked_by;
 	uint32_t recording;
 	pid_t pid;
 	uint64_t stamp;
@@ -453,6 +459,10 @@ void process_ended(void);
 bool process_log(const struct preload_entry *entry, const void *text, size_t len);
 bool process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
                   size_t more_len);
+
+/* Begins a new log, without GILs, functions and frames; the previous one stays until the next time. False:
+ * impossible. */
+bool process_renew_log(void);
 
 /* Appends text to a file that all processes share. */
 void process_append(const char *name, const void *text, size_t len);

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -189,8 +190,8 @@ long process_open(const char *path, int flags)
 
 /* ---- the log */
 
-bool process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
-                  size_t more_len)
+static bool write_entry(const char *suffix, const struct preload_entry *entry, const void *text,
+                        size_t len, const void *more, size_t more_len)
 {
 	static const char zeros[8];
 	size_t padded = (len + more_len + 7) & ~(size_t)7;
@@ -210,7 +211,7 @@ bool process_log2(const struct preload_entry *entry, const void *text, size_t le
 	head.size = (uint32_t)(sizeof(head) + padded);
 	if (!head.stamp)
 		head.stamp = clock_stamp();
-	process_file(path, PRELOAD_LOG_SUFFIX);
+	process_file(path, suffix);
 	fd = process_open(path, O_WRONLY | O_APPEND | O_CREAT);
 	if (fd >= 0) {
 		end = syscall(SYS_lseek, fd, 0, SEEK_END);
@@ -222,6 +223,14 @@ bool process_log2(const struct preload_entry *entry, const void *text, size_t le
 	}
 	errno = saved;
 	return written == (long)head.size;
+}
+
+bool process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
+                  size_t more_len)
+{
+	if (entry->type == PRELOAD_CALLED || entry->type == PRELOAD_TASK_NAME)
+		process.keeps_log = true;
+	return write_entry(PRELOAD_LOG_SUFFIX, entry, text, len, more, more_len);
 }
 
 bool process_log(const struct preload_entry *entry, const void *text, size_t len)
@@ -361,7 +370,7 @@ static void map_control(void)
 	process.use = &process.control->use;
 }
 
-static void log_process(void)
+static bool log_process(const char *suffix)
 {
 	char exe[1024];
 	long len = syscall(SYS_readlinkat, AT_FDCWD, "/proc/self/exe", exe, sizeof(exe));
@@ -369,13 +378,47 @@ static void log_process(void)
 	const struct preload_entry entry = {
 		.type = PRELOAD_PROCESS,
 		.stamp = process.stamp,
-		.number = (uint64_t)syscall(SYS_getppid) << 32 | (uint32_t)process.pid,
+		.number = process.parents,
 		.value = clock_is_tsc ? PRELOAD_CLOCK_TSC : PRELOAD_CLOCK_MONOTONIC,
 	};
 
-	if (!process_log(&entry, exe, len > 0 ? (size_t)len : 0))
-		process_unwritten(process.stamp);
-	process_pair();
+	return write_entry(suffix, &entry, exe, len > 0 ? (size_t)len : 0, NULL, 0);
+}
+
+static bool log_forked(const char *suffix)
+{
+	const struct preload_entry entry = { .type = PRELOAD_FORKED,
+		                             .stamp = process.stamp,
+		                             .value = process.forked_by };
+
+	return !process.forked || write_entry(suffix, &entry, NULL, 0, NULL, 0);
+}
+
+static bool rename_file(const char *from, const char *to, unsigned flags)
+{
+	size_t skip = folder.fd ? folder.path_len + 1 : 0;
+	long dir = folder.fd ? folder.fd : AT_FDCWD;
+	char from_path[sizeof(process.path)], to_path[sizeof(process.path)];
+
+	process_file(from_path, from);
+	process_file(to_path, to);
+	return syscall(SYS_renameat2, dir, from_path + skip, dir, to_path + skip, flags) == 0;
+}
+
+/* Other threads append to the log meanwhile: it exists at any time, and begins with the process. */
+bool process_renew_log(void)
+{
+	int saved = errno;
+	bool done;
+
+	if (process.keeps_log)
+		return false;
+	done = log_process(PRELOAD_NEW_SUFFIX) && log_forked(PRELOAD_NEW_SUFFIX) &&
+	       rename_file(PRELOAD_NEW_SUFFIX, PRELOAD_LOG_SUFFIX, RENAME_EXCHANGE);
+	if (done)
+		rename_file(PRELOAD_NEW_SUFFIX, PRELOAD_OLD_SUFFIX, 0);
+	errno = saved;
+	return done;
 }
 
 /* The path is DIR/PID.STAMP. */
@@ -388,8 +431,12 @@ static void begin(void)
 	process.pairs = 0;
 	at = process_put_file(at, (uint64_t)process.pid, process.stamp);
 	process.path_len = (size_t)(at - process.path);
+	process.parents = (uint64_t)syscall(SYS_getppid) << 32 | (uint32_t)process.pid;
+	process.forked = process.keeps_log = false;
 	process.on = true;
-	log_process();
+	if (!log_process(PRELOAD_LOG_SUFFIX))
+		process_unwritten(process.stamp);
+	process_pair();
 }
 
 bool process_begin_in(const char *dir)
@@ -447,10 +494,9 @@ static void in_child(void)
 	if (!join_in_child())
 		return;
 	begin();
-	process_log(&(struct preload_entry){ .type = PRELOAD_FORKED,
-	                                     .stamp = process.stamp,
-	                                     .value = (uint64_t)parent.tid },
-	            NULL, 0);
+	process.forked = true;
+	process.forked_by = (uint64_t)parent.tid;
+	log_forked(PRELOAD_LOG_SUFFIX);
 }
 
 __attribute__((constructor)) static void at_load(void)

@@ -159,6 +159,30 @@ wait $giltracer || fail 'the program ends'
 ok 'a program is copied while it records very many events' [ $shots -gt 1 ]
 is "$bad" '' '  and each copy is whole'
 
+# More functions than the library can number at a time. It begins to number them again, in a new log.
+cat >functions.py <<'END'
+import os
+
+zero = os.open('/dev/zero', os.O_RDONLY)
+
+def work(names):
+    for name in names:
+        space = {'os': os, 'zero': zero}
+        exec(compile(f'def {name}():\n    os.read(zero, 1)\n', f'{name}.py', 'exec'), space)
+        space[name]()
+
+work(f'early{i}' for i in range(13000))
+work(f'late{i}' for i in range(13000))
+work(f'last{i}' for i in range(1000))
+END
+ok 'a program with more functions than there are numbers' "$GILTRACER" record -q --flight 200ms \
+	--python "$python" -o functions functions.py
+is "$(find functions/gil.preload -name '[0-9]*.old.log' | wc -l)" 1 '  has a second log'
+ok '  is reported' "$GILTRACER" report functions --json got.json -o got.html
+is "$(json got.json 'sum(str(p["function"]).startswith("last") for p in d["critical_path"]) > 900')" True \
+	'  with the functions that ran last'
+is "$(find functions/gil.preload -name '[0-9]*.log' -size +6M | wc -l)" 0 '  its logs do not grow'
+
 # Each child has files, whose room the next ones need.
 cat >children.py <<'END'
 import os, time

@@ -270,6 +270,7 @@ static void test_links(void)
 {
 	CLEANUP(free) char *log = xasprintf("%s/7.100.log", dir);
 	CLEANUP(free) char *records = xasprintf("%s/7.100.0.gil", dir);
+	CLEANUP(free) char *other = xasprintf("%s/9.99999.log", dir);
 	struct preload_log read = { .stop_stamp = UINT64_MAX };
 	struct error err;
 
@@ -289,10 +290,13 @@ static void test_links(void)
 	for (int i = 0; i < 65535; i++)
 		preload_log_parse(&read,
 		                  &(struct preload_entry){ sizeof(struct preload_entry),
-		                                           PRELOAD_PROCESS, 1, 7, 0 },
+		                                           PRELOAD_PROCESS, (uint64_t)i + 1000, 7,
+		                                           0 },
 		                  sizeof(struct preload_entry));
 	ok(preload_log_read(&read, log, &err) == 0, "as many processes as there are pids are read");
-	ok(preload_log_read(&read, log, &err) < 0 && strstr(err.text, "7.100.log"), "%s", err.text);
+	begin_log("9.99999.log", 9, 99999);
+	ok(preload_log_read(&read, other, &err) < 0 && strstr(err.text, "9.99999.log"), "%s",
+	   err.text);
 	preload_log_done(&read);
 }
 
@@ -300,14 +304,15 @@ static void test_links(void)
 static void test_numbers(void)
 {
 	struct preload_log log = { .stop_stamp = UINT64_MAX };
-	const struct preload_entry process = { sizeof(process), PRELOAD_PROCESS, 1, 7, 0 };
 	const struct preload_entry gil = { sizeof(gil), PRELOAD_GIL, 1, PRELOAD_GILS_MAX - 1,
 		                           0xabc0 };
-	const struct preload_entry both[] = { process, gil };
+	struct preload_entry both[] = { { sizeof(gil), PRELOAD_PROCESS, 0, 7, 0 }, gil };
 	size_t bytes = 0;
 
-	for (int i = 0; i < 1000; i++)
+	for (unsigned i = 0; i < 1000; i++) {
+		both[0].stamp = i + 1;
 		preload_log_parse(&log, both, sizeof(both));
+	}
 	for (size_t i = 0; i < log.processes.n; i++)
 		bytes += log.processes.v[i].gils.alloc * sizeof(*log.processes.v[i].gils.v);
 	ok(log.processes.n == 1000 && bytes <= 1000 * sizeof(both) * 10,
@@ -524,6 +529,23 @@ static void test_clock(void)
 	preload_log_done(&log);
 }
 
+/* A flight recorder begins a new log when its tables are full. */
+static void test_two_logs(void)
+{
+	start_folder();
+	begin_log("7.100.old.log", 7, 100);
+	begin_log("7.100.log", 7, 100);
+	entry("7.100.log", PRELOAD_GIL, 100, 1, 0xabd0);
+	begin_log("8.100.log", 8, 100); /* another process of the same stamp */
+	begin_stream("7.100.0.gil", 7, 100);
+	thread("7.100.0.gil", 200, 7);
+	record("7.100.0.gil", 202, PRELOAD_ACQUIRE);
+	begin_stream("8.100.0.gil", 8, 100);
+	thread("8.100.0.gil", 210, 8);
+	is_str(events(), "7 comm@1100 7 request@1101 7 acquire@1101 8 fork@1105 8 comm@1105 ",
+	       "two logs of a process are of one process");
+}
+
 /* A thread that waits for long says what the holder does, which may never do so itself. */
 static void test_holder(void)
 {
@@ -611,6 +633,7 @@ int main(void)
 	test_creators();
 	test_links();
 	test_dropped();
+	test_two_logs();
 	test_holder();
 	test_numbers();
 	test_unwritten();

@@ -28,9 +28,18 @@ static char *copy_text(const struct cursor *text)
 	return copy;
 }
 
+/* A flight recorder's process may have two logs. */
+static size_t find_process(const struct preload_log *log, const struct preload_entry *e)
+{
+	uint32_t at = idmap_get(&log->process_ids, e->stamp);
+
+	return at != IDMAP_NONE && log->processes.v[at].pid == (uint32_t)e->number ? at + 1 : 0;
+}
+
 static void add_process(struct preload_log *log, const struct preload_entry *e,
                         const struct cursor *text)
 {
+	idmap_set(&log->process_ids, e->stamp, (uint32_t)log->processes.n);
 	*vec_push(&log->processes) = (struct preload_process){
 		.pid = (uint32_t)e->number,
 		.parent = (uint32_t)(e->number >> 32),
@@ -228,6 +237,8 @@ static void add_entry(struct preload_log *log, size_t *process, const struct pre
 		log->unrecorded++;
 	} else if (e->type == PRELOAD_CALL_COST) {
 		log->call_cost_ps = e->value;
+	} else if (e->type == PRELOAD_PROCESS && find_process(log, e)) {
+		*process = find_process(log, e);
 	} else if (e->type == PRELOAD_PROCESS && log->processes.n == PROCESSES_MAX) {
 		log->too_many = true;
 		*process = 0;
@@ -379,6 +390,7 @@ void preload_log_done(struct preload_log *log)
 	vec_done(&log->maps);
 	free(log->own);
 	idmap_done(&log->alive);
+	idmap_done(&log->process_ids);
 	vec_done(&log->processes);
 	vec_done(&log->pairs);
 	vec_done(&log->collections);

@@ -124,8 +124,9 @@ struct preload_log {
 	uint64_t unwritten_stamp, stop_stamp, cut_stamp, call_cost_ps;
 	struct idmap alive;
 	VEC(struct preload_idle) idle;
-	bool too_many; /* processes, so that not all were read */
-	char *own;     /* folder of giltracer's own code; NULL: unknown */
+	struct idmap process_ids; /* index in processes, while the logs are read */
+	bool too_many;            /* processes, so that not all were read */
+	char *own;                /* folder of giltracer's own code; NULL: unknown */
 	VEC(struct filemap) maps;
 };
 
