@@ -117,6 +117,13 @@ uint32_t lock_user_frame(const struct recording_pass *pass, uint32_t frame)
 	return frame;
 }
 
+/* Whether the line itself takes the lock: other calls in it may wait for locks of their own. */
+static bool takes(const struct source_line *line)
+{
+	return !strncmp(line->text, "with ", strlen("with ")) || strstr(line->text, ".acquire(") ||
+	       (line->kind && !strcmp(line->kind, "SimpleQueue"));
+}
+
 struct lock_name lock_name_of(const struct recording *recording, const struct recording_pass *pass,
                               uint32_t frame)
 {
@@ -141,7 +148,7 @@ struct lock_name lock_name_of(const struct recording *recording, const struct re
 		is_named = is_named && library->is_named;
 		line = NULL;
 	}
-	if (!line || !is_named || !line->lock)
+	if (!line || !is_named || !line->lock || (!name.called && !takes(line)))
 		return name;
 	name.expression = line->lock;
 	name.made = line->made;

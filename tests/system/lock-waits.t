@@ -359,12 +359,14 @@ while read -r version python <&3; do
 	is "$(json crowd.json '[(c["lock"]["kind"], c["lock"]["name"], c["lock"]["of"], c["lock"]["made_in_line"])
 		for c in d["lock_chains"] if c["line"] == 10][0]')" "('RLock', 'self._lock', 'Cache', 7)" \
 		"$version: the attribute of a class that is the lock, and where it is made"
-	# At most a millisecond from one thread to the next, as far as the machine permits.
-	is "$(json crowd.json '(lambda l, v: [l["most_waiters"] >= 4, l["releases"] >= 100,
+	# At least 100 releases while threads wait, and at most a millisecond from one to the next, as far as the
+	# machine permits; a PyMutex wakes a thread less often.
+	is "$(json crowd.json '(lambda l, v: [l["most_waiters"] >= 4,
 		("threads wait at a time for `self._lock` of Cache (crowd.py:7)" in
 			str(v["because"]) + str(v["also"])) ==
-		(l["wanted_ns"] <= 1000000 * l["releases"])])(max(d["locks"], key=lambda l: l["wait_ns"]), d["verdict"])')" \
-		'[True, True, True]' "$version: how many threads queue, and how often it is released"
+		(l["releases"] >= 100 and l["wanted_ns"] // l["releases"] <= 1000000)])(
+			max(d["locks"], key=lambda l: l["wait_ns"]), d["verdict"])')" \
+		'[True, True]' "$version: how many threads queue, and how often it is released"
 	begun apart "$GILTRACER" -q --probes preload --python "$python" --python-trace none --json dead.json \
 		-o dead.html dead.py
 	kill -INT -$pid

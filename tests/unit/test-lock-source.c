@@ -3,8 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/facts.h"
+#include "analysis/locks.h"
 #include "base/str.h"
 #include "report/lock_source.h"
+#include "trace/names.h"
+#include "trace/source.h"
+#include "trace/stacks.h"
 
 #include "tap.h"
 
@@ -56,8 +61,81 @@ static char *line(uint32_t number)
 	return (char *)(uintptr_t)str_get(&out);
 }
 
+static struct source source;
+
+static uint32_t call(uint32_t parent, const char *name, const char *file, uint32_t line)
+{
+	struct stack_frame f = { .parent = parent,
+		                 .name = names_id(source.names, name, strlen(name)),
+		                 .module = names_id(source.names, file, strlen(file)),
+		                 .line = line };
+
+	return stacks_id(source.frames, &f);
+}
+
+/* "kind lock function called" */
+static char *name(uint32_t frame)
+{
+	static char app[] = "app.py", lib[] = "/lib/threading.py", lock[] = "lock", jobs[] = "jobs";
+	static char cond[] = "Condition", event[] = "Event", simple[] = "SimpleQueue";
+	struct source_line lines[] = {
+		{ .file = app, .line = 1, .text = (char[]){ "with lock:" }, .lock = lock },
+		{ .file = app, .line = 2, .text = (char[]){ "print(jobs.get())" }, .lock = jobs },
+		{ .file = app,
+		  .line = 3,
+		  .text = (char[]){ "jobs.get()" },
+		  .lock = jobs,
+		  .kind = simple },
+		{ .file = app,
+		  .line = 4,
+		  .text = (char[]){ "log.info(jobs.get())" },
+		  .lock = jobs },
+		{ .file = lib, .line = 5, .text = (char[]){ "waiter.acquire()" }, .of = cond },
+		{ .file = lib, .line = 6, .text = (char[]){ "self._cond.wait()" }, .of = event },
+	};
+	const struct sources sources = { lines, 6, 6 };
+	static struct str out;
+	const struct recording recording = { .sources = &sources };
+	const struct recording_pass pass = { .source = &source };
+	struct lock_name n = lock_name_of(&recording, &pass, frame);
+
+	str_done(&out);
+	str_addf(&out, "%d %s %s %s", n.kind, n.expression ? n.expression : "-",
+	         n.in.name ? n.in.name : "-", n.called ? n.called : "-");
+	return (char *)(uintptr_t)str_get(&out);
+}
+
+#define LIB "/lib/threading.py"
+
+static void test_names(void)
+{
+	uint32_t run;
+
+	source.names = names_new();
+	source.frames = stacks_new(source.names);
+	run = call(0, "Thread.run", LIB, 900);
+	is_str(name(call(call(run, "f", "app.py", 1), "Condition.__enter__", LIB, 5)),
+	       "3 lock f Condition.__enter__", "a condition of the program");
+	is_str(name(call(run, "f", "app.py", 1)), "0 lock f -", "a lock in C");
+	is_str(name(call(run, "f", "app.py", 2)), "0 - f -",
+	       "a line that calls something else, too, may wait for that");
+	is_str(name(call(run, "f", "app.py", 3)), "7 jobs f -", "a queue in C");
+	is_str(name(call(call(run, "f", "app.py", 2), "get", "/lib/queue.py", 171)), "7 jobs f get",
+	       "a queue in Python");
+	is_str(name(call(call(call(run, "f", "app.py", 4), "handle", "/lib/logging/__init__.py", 7),
+	                 "acquire", "/lib/logging/__init__.py", 8)),
+	       "0 - f handle", "a line that writes to a log does not name the handler's lock");
+	is_str(name(call(call(call(run, "f", "app.py", 1), "wait", LIB, 6), "wait", LIB, 5)),
+	       "5 lock f wait", "older interpreters do not tell the class, but the text does");
+	is_str(name(call(run, "Condition.wait", LIB, 5)), "3 - Condition.wait Condition.wait",
+	       "no code of the program is known");
+	stacks_free(source.frames);
+	names_free(source.names);
+}
+
 int main(void)
 {
+	test_names();
 	is_str(line(9), "self._lock of Cache 6:RLock", "an attribute is made in its class");
 	is_str(line(11), "self.jobs of Cache 7:Queue", "what a queue is called");
 	is_str(line(12), "- of Cache 0:-", "a line with two locks tells nothing");
