@@ -53,6 +53,7 @@ struct analysis *analysis_new(const struct recording *recording)
 	a->caveats = facts_caveats(recording);
 	verdict_find(&a->verdict, a);
 	findings_find(&a->findings, a);
+	a->lines = lines_find(a->pass, &a->chains);
 	return a;
 }
 
@@ -80,5 +81,6 @@ void analysis_free(struct analysis *a)
 	vec_done(&a->caveats);
 	verdict_done(&a->verdict);
 	findings_done(&a->findings);
+	vec_done(&a->lines.v);
 	free(a);
 }

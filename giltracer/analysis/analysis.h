@@ -8,6 +8,7 @@
 #include "analysis/findings.h"
 #include "analysis/functions.h"
 #include "analysis/groups.h"
+#include "analysis/lines.h"
 #include "analysis/locks.h"
 #include "analysis/sampled.h"
 #include "analysis/tasks.h"
@@ -30,6 +31,7 @@
  * @tasks: tasks of event loops
  * @thread_order, @blame_order, @lock_blame_order: indices in the model, most waiting first
  * @caveats: of all passes
+ * @findings: what costs time; @lines: times of the program's lines
  * @locks: the GIL was off throughout, and lock waits were recorded
  */
 struct analysis {
@@ -51,6 +53,7 @@ struct analysis {
 	struct facts_caveats caveats;
 	struct verdict verdict;
 	struct findings findings;
+	struct code_lines lines;
 	bool locks;
 };
 

@@ -281,6 +281,9 @@ static void find_locks(struct findings *to, const struct analysis *a, uint64_t o
 		if (unknown_ns * 2 > ns)
 			f->certainty = FINDING_INFERRED;
 		f->remedy = lock_remedy(a, f);
+		/* The verdict has looked at the largest chain. */
+		if (!i && copy_said(&f->what, &a->verdict, CODES(REASON_CONVOY)))
+			f->remedy = ADVICE_CONVOY;
 	}
 }
 
@@ -494,23 +497,6 @@ static void put_place(struct places *p, uint32_t finding, const struct finding_p
 			p->cheapest[finding] = f->places.v[i].cost_ns;
 }
 
-/* How long other threads waited during a hold, summed. */
-static uint64_t waited_during(const struct model_gil *gil, size_t *hint, uint64_t from, uint64_t to)
-{
-	uint64_t ns = 0;
-
-	*hint = owners_at(gil, *hint, from);
-	for (size_t i = *hint; i < gil->owners.n && gil->owners.v[i].start_ns < to; i++) {
-		uint64_t end = i + 1 < gil->owners.n ? gil->owners.v[i + 1].start_ns : gil->end_ns;
-		uint64_t start = later(gil->owners.v[i].start_ns, from);
-
-		end = end < to ? end : to;
-		if (end > start)
-			ns += (end - start) * gil->owners.v[i].waiters;
-	}
-	return ns;
-}
-
 static void put_hold(struct places *p, uint32_t thread, const struct span *s, uint64_t end,
                      size_t *hints)
 {
@@ -522,7 +508,7 @@ static void put_hold(struct places *p, uint32_t thread, const struct span *s, ui
 	if (f == NONE || s->gil.index >= p->a->model->gils.n ||
 	    (end - s->start_ns) * p->a->model->threads.n <= p->cheapest[f])
 		return;
-	place.cost_ns = waited_during(&p->a->model->gils.v[s->gil.index], &hints[s->gil.index],
+	place.cost_ns = owners_waited(&p->a->model->gils.v[s->gil.index], &hints[s->gil.index],
 	                              s->start_ns, end);
 	if (place.cost_ns)
 		put_place(p, f, &place);
@@ -704,10 +690,10 @@ void findings_find(struct findings *ret, const struct analysis *a)
 	put_in_order(ret, a->verdict.kind);
 	find_places(ret, a);
 	copy_said(&ret->context, &a->verdict,
-	          CODES(REASON_BUSIEST, REASON_STATES, REASON_CPU_USERS, REASON_NO_LOCKS,
-	                REASON_ASLEEP_TOO, REASON_SINGLE_TOO, REASON_GIL_NEARLY, REASON_BURST,
-	                REASON_BURST_END, REASON_BURST_START, REASON_GIL_FORCED, REASON_GIL_ON,
-	                REASON_GIL_TURNED_ON));
+	          CODES(REASON_DEADLOCK, REASON_BUSIEST, REASON_STATES, REASON_CPU_USERS,
+	                REASON_NO_LOCKS, REASON_ASLEEP_TOO, REASON_SINGLE_TOO, REASON_GIL_NEARLY,
+	                REASON_BURST, REASON_BURST_END, REASON_BURST_START, REASON_GIL_FORCED,
+	                REASON_GIL_ON, REASON_GIL_TURNED_ON));
 	copy_reasons(&ret->advice, &a->verdict.advice,
 	             CODES(ADVICE_BUSIEST, ADVICE_STATE_DETECT, ADVICE_LONGER, ADVICE_RECORD_AGAIN,
 	                   ADVICE_STACKS, ADVICE_TRACE_IMPORTS, ADVICE_EXACT));

@@ -286,6 +286,22 @@ void owners_rebuild(struct model *m, uint32_t gil)
 	rebuild_dirty(m);
 }
 
+uint64_t owners_waited(const struct model_gil *g, size_t *hint, uint64_t from_ns, uint64_t to_ns)
+{
+	uint64_t ns = 0;
+
+	*hint = owners_at(g, *hint, from_ns);
+	for (size_t i = *hint; i < g->owners.n && g->owners.v[i].start_ns < to_ns; i++) {
+		uint64_t end = i + 1 < g->owners.n ? g->owners.v[i + 1].start_ns : g->end_ns;
+		uint64_t start = later(g->owners.v[i].start_ns, from_ns);
+
+		end = end < to_ns ? end : to_ns;
+		if (end > start)
+			ns += (end - start) * g->owners.v[i].waiters;
+	}
+	return ns;
+}
+
 /* A GIL lives as long as its process. */
 void owners_finish(struct model *m)
 {

@@ -17,6 +17,10 @@ void owners_rebuild(struct model *m, uint32_t gil);
  * an index for an earlier time. */
 size_t owners_at(const struct model_gil *g, size_t hint, uint64_t time_ns);
 
+/* How long threads waited for the GIL in a time, summed over them. *hint: as for owners_at, which it
+ * moves on. */
+uint64_t owners_waited(const struct model_gil *g, size_t *hint, uint64_t from_ns, uint64_t to_ns);
+
 /* Mark of a hold or wait that begins now: the low 16 bits of its owner's index. */
 static inline int16_t owners_mark_of(const struct model_gil *g)
 {

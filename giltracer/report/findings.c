@@ -243,6 +243,9 @@ static void add_lock(struct str *out, const struct analysis *a, const struct fin
 	}
 	str_addc(out, '.');
 	add_source(out, a, f);
+	if (f->what.v.n)
+		str_addc(out, ' ');
+	verdict_add_text(out, a, &f->what);
 }
 
 void finding_add_text(struct str *out, const struct analysis *a, const struct finding *f)

@@ -994,6 +994,7 @@ static void put_shortened(struct jsonw *w, const struct analysis *a, size_t most
 		{ "lock_chains", a->chains.v.n, most },
 		{ "critical_path", a->path.rows.n, most },
 		{ "starvation", m->cpu_blame.n, most },
+		{ "lines", a->lines.v.n + a->lines.left, a->lines.v.n },
 		{ "tasks", pass->slices && pass->slices->tasks ? pass->slices->tasks->v.n : 0,
 		  tasks_json_most(most) },
 	};
@@ -1088,6 +1089,29 @@ static void put_finding(struct jsonw *w, const struct analysis *a, const struct 
 	jsonw_end(w);
 }
 
+/* Times of lines, see analysis/lines.h. */
+static void put_lines(struct jsonw *w, const struct analysis *a)
+{
+	jsonw_array(w, "lines");
+	for (size_t i = 0; i < a->lines.v.n; i++) {
+		const struct line_times *line = &a->lines.v.v[i];
+		struct function f = function_at(a->pass, line->frame);
+
+		jsonw_object(w, NULL);
+		put_place(w, &f);
+		jsonw_u64(w, "held_ns", line->held_ns);
+		jsonw_u64(w, "caused_ns", line->caused_ns);
+		jsonw_u64(w, "waited_ns", line->waited_ns);
+		jsonw_u64(w, "lock_wait_ns", line->lock_ns);
+		jsonw_u64(w, "lock_caused_ns", line->lock_caused_ns);
+		json_tid(w, "tid", a->model, line->thread);
+		put_time(w, "from_ns", a, line->from_ns);
+		put_time(w, "to_ns", a, line->to_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
 static void put_findings(struct jsonw *w, const struct analysis *a)
 {
 	jsonw_array(w, "findings");
@@ -1125,6 +1149,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	jsonw_string(&w, "giltracer", a->recording->version);
 	put_verdict(&w, a);
 	put_findings(&w, a);
+	put_lines(&w, a);
 	put_python(&w, &a->recording->python, pass);
 	put_passes(&w, a->recording);
 	put_threads(&w, a);

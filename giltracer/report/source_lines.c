@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "analysis/functions.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/file.h"
@@ -21,6 +22,7 @@
 #include "trace/preload/from_preload.h"
 #include "trace/stacks.h"
 
+#define AROUND   3 /* lines before and after */
 #define FILE_MAX (4 << 20)
 
 struct wanted {
@@ -33,11 +35,14 @@ struct wanted_lines {
 	size_t n, alloc;
 };
 
+/* The program's own code first. */
 static int by_file_and_line(const void *va, const void *vb)
 {
 	const struct wanted *a = va, *b = vb;
-	int order = strcmp(a->file, b->file);
+	int order = function_in_library(a->file) - function_in_library(b->file);
 
+	if (!order)
+		order = strcmp(a->file, b->file);
 	return order ? order : (a->line > b->line) - (a->line < b->line);
 }
 
@@ -57,10 +62,11 @@ static void add_line(struct sources *to, const struct wanted *w, const struct fi
 	const char *at = lines->v.v[w->line - 1];
 	const char *end = w->line < lines->v.n ? lines->v.v[w->line] - 1 : lines->end;
 	struct str text = { 0 };
+	uint32_t indent = 0;
 	size_t len;
 
-	while (at < end && (*at == ' ' || *at == '\t'))
-		at++;
+	for (; at < end && (*at == ' ' || *at == '\t'); at++)
+		indent = *at == ' ' ? indent + 1 : (indent | 7) + 1;
 	while (end > at && strchr(" \t\r\n", end[-1]))
 		end--;
 	len = (size_t)(end - at);
@@ -73,7 +79,8 @@ static void add_line(struct sources *to, const struct wanted *w, const struct fi
 
 		*s = (struct source_line){ .file = xstrdup(w->file),
 			                   .text = xstrdup(str_get(&text)),
-			                   .line = w->line };
+			                   .line = w->line,
+			                   .indent = indent < SOURCES_TEXT_MAX ? indent : 0 };
 		lock_source_find(s, lines, w->line);
 	}
 	str_done(&text);
@@ -111,6 +118,15 @@ static time_t began_at(const struct session *session)
 	               : 0;
 }
 
+/* A line and, of the program's own code, those around it. */
+static void add_wanted(struct wanted_lines *lines, const char *file, uint32_t line)
+{
+	uint32_t around = function_in_library(file) ? 0 : AROUND;
+
+	for (uint32_t at = line > around ? line - around : 1; at <= line + around; at++)
+		*vec_push(lines) = (struct wanted){ file, at };
+}
+
 /* The lines of all frames of a folder of the library. */
 static int add_folder(struct sources *to, const struct session *session, const char *dir,
                       struct error *err)
@@ -124,9 +140,7 @@ static int add_folder(struct sources *to, const struct session *session, const c
 		const struct stack_frame *frame = stacks_get(source->frames, id);
 
 		if (frame->line)
-			*vec_push(&lines) = (struct wanted){
-				names_get(source->names, frame->module), frame->line
-			};
+			add_wanted(&lines, names_get(source->names, frame->module), frame->line);
 	}
 	if (lines.n)
 		qsort(lines.v, lines.n, sizeof(*lines.v), by_file_and_line);

@@ -760,18 +760,21 @@ static int add_line(struct sources *ret, const json_t *entry, struct error *err)
 	const char *text = json_string_value(json_object_get(entry, "text"));
 	json_int_t line = json_integer_value(json_object_get(entry, "line"));
 	json_int_t made = json_integer_value(json_object_get(entry, "made"));
+	json_int_t indent = json_integer_value(json_object_get(entry, "indent"));
 
 	if (!file || !text || line <= 0 || line > UINT32_MAX || strlen(text) > SOURCES_TEXT_MAX ||
 	    ret->n >= SOURCES_MAX)
 		return error_set(err, EINVAL, "not a list of source lines");
-	*vec_push(ret) =
-		(struct source_line){ .file = xstrdup(file),
-		                      .text = xstrdup(text),
-		                      .line = (uint32_t)line,
-		                      .made = made > 0 && made <= UINT32_MAX ? (uint32_t)made : 0,
-		                      .of = copy_member(entry, "of"),
-		                      .lock = copy_member(entry, "lock"),
-		                      .kind = copy_member(entry, "kind") };
+	*vec_push(ret) = (struct source_line){
+		.file = xstrdup(file),
+		.text = xstrdup(text),
+		.line = (uint32_t)line,
+		.indent = indent > 0 && indent <= SOURCES_TEXT_MAX ? (uint32_t)indent : 0,
+		.made = made > 0 && made <= UINT32_MAX ? (uint32_t)made : 0,
+		.of = copy_member(entry, "of"),
+		.lock = copy_member(entry, "lock"),
+		.kind = copy_member(entry, "kind")
+	};
 	return 0;
 }
 
@@ -811,6 +814,8 @@ int sources_write(const struct sources *sources, const char *dir, struct error *
 
 		if (entry && s->made)
 			json_object_set_new(entry, "made", json_integer(s->made));
+		if (entry && s->indent)
+			json_object_set_new(entry, "indent", json_integer(s->indent));
 		if (entry)
 			json_array_append_new(root, entry);
 	}

@@ -231,6 +231,7 @@ DEFINE_CLEANUP(struct session *, session_free);
 #define SOURCES_TEXT_MAX 160
 
 /**
+ * @indent: columns of blanks before the text
  * @of: the class whose code it is; NULL: none
  * @lock: the expression of the lock or queue that it waits for; NULL: none, or several
  * @made: the only line of the file that assigns to this; 0: unknown
@@ -238,7 +239,7 @@ DEFINE_CLEANUP(struct session *, session_free);
  */
 struct source_line {
 	char *file, *text;
-	uint32_t line, made;
+	uint32_t line, made, indent;
 	char *of, *lock, *kind;
 };
 

@@ -128,8 +128,8 @@ function decodeSpans(r, h, states) {
 }
 
 // The GIL states that represent the states of a locks lane: a thread that stops the others "holds",
-// one that sleeps for a lock "waits", one that is stopped is in a switch wait, and one that spins in a
-// free wait.
+// one that sleeps for a lock "waits", one that is stopped is in a switch wait, and one that
+// spins in a free wait.
 const SHOWN_AS = [0, NONE_STATE, WAIT_STATE, SWITCH_STATE, HOLD_STATE, FREE_STATE];
 
 function decodeLocks(r, h, markNs) {

@@ -61,9 +61,9 @@ function blockedTable() {
 					: "waits for a lock"
 			: r.what === "spins"
 				? "spins for " + (r.of ? "the lock of a " + r.of : "a lock")
-			: r.what === "stopped"
-				? "stopped by another thread"
-				: "stops the others";
+				: r.what === "stopped"
+					? "stopped by another thread"
+					: "stops the others";
 	return rows.length
 		? makeTable(
 				[

@@ -21,6 +21,7 @@ import {hogsDraw} from "./hogs.js";
 import {keyboardInit, middle} from "./keyboard.js";
 import {AXIS, GUTTER, longestShort, tl} from "./layout.js";
 import {laneTotals} from "./lod.js";
+import {linesDraw} from "./lines.js";
 import {aboutDraw, holdsDraw, waitsDraw} from "./longest.js";
 import {holdersIn, pinSentence} from "./pick.js";
 import {pointerInit} from "./pointer.js";
@@ -147,6 +148,7 @@ function tablesDraw() {
 	threadsDraw();
 	blameDraw();
 	hogsDraw();
+	linesDraw();
 	starvedDraw();
 	tasksDraw();
 	aboutDraw();

@@ -106,6 +106,68 @@ is(
 	"a finding without places has no such button",
 );
 
+// The source with its bars: the text of lines, those around them, and a line without text.
+const line = (file, at, times) => ({
+	function: "f",
+	file,
+	line: at,
+	held_ns: 0,
+	caused_ns: 0,
+	waited_ns: 0,
+	lock_wait_ns: 0,
+	lock_caused_ns: 0,
+	tid: 101,
+	from_ns: holds[0].from,
+	to_ns: holds[0].to,
+	...times,
+});
+const sources = await open(
+	pageFile({
+		passes: [program],
+		report: {
+			lines: [
+				line("/app/a.py", 7, {held_ns: 4e8, caused_ns: 9e8}),
+				line("/app/a.py", 12, {waited_ns: 5e8}),
+				line("/app/b.py", 3, {caused_ns: 1e6}),
+			],
+		},
+		source: [
+			{file: "/app/a.py", line: 6, indent: 0, text: "def f():"},
+			{file: "/app/a.py", line: 7, indent: 4, text: "<b>pow</b>(7, 400000)"},
+		],
+	}),
+);
+is(
+	await sources.evaluate(() =>
+		[...document.querySelectorAll("#lines-body details")].map(d => [
+			d.open,
+			...[...d.querySelectorAll("tr")].map(tr =>
+				[...tr.cells].map(c => c.textContent.replace(/\u00a0/g, " ")).join("|"),
+			),
+		]),
+	),
+	[
+		[
+			true,
+			"Line|Caused|Held|Waited|Source",
+			"6||||def f():",
+			"7|900 ms|400 ms||    <b>pow</b>(7, 400000)",
+			"⋮",
+			"12|||500 ms|f (its source was not recorded)",
+		],
+		[false, "Line|Caused|Held|Waited|Source", "3|1.00 ms|||f (its source was not recorded)"],
+	],
+	"the source has its lines with their times, the file that costs most first",
+);
+await sources.click("#lines-body tbody button");
+await quiet(sources);
+is(
+	await sources.evaluate(() => /s=gil\.(\d+\.\d+)/.exec(location.hash)?.[1]),
+	"1." + holds[0].from,
+	"a line leads to the hold or wait that cost most",
+);
+is(sources.troubles, [], "in peace");
+
 // Two threads that sleep, and hold the GIL for a millisecond in all.
 const dur = 1e9;
 const calm = {

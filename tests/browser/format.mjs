@@ -472,6 +472,7 @@ export function makePage(template, page) {
 		notes: [],
 		passes,
 		tasks: page.tasks,
+		source: page.source,
 	};
 	const fill = {
 		title: html(page.title || "hog.py · giltracer"),

@@ -139,7 +139,7 @@ static void test_lock(void)
 
 	start();
 	request(110 * MS, 8);
-	holds_from(110, 120, 8, frame("take", 4));
+	holds_from(110, 120, 8, frame("take", 14));
 	request(130 * MS, 9);
 	holds_from(130, 140, 9, frame("get", 9));
 	request(131 * MS, 10);
@@ -151,7 +151,7 @@ static void test_lock(void)
 	request(310 * MS, 8);
 	feed(500 * MS, 11, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("keep", 7) }));
 	released(500 * MS, 11);
-	holds_from(500, 510, 8, frame("take", 5));
+	holds_from(500, 510, 8, frame("take", 15));
 	unparks(800 * MS, 8, LOCK);
 	parked(800 * MS, 9);
 	unparks(900 * MS, 9, LOCK);
@@ -169,11 +169,47 @@ static void test_lock(void)
 	is_u64(f->remedy, ADVICE_LOCK_ASLEEP, "the code with the lock sleeps for much of it");
 	words = words_of(0);
 	ok(strstr(words,
-	          "while the thread that had the lock was without the GIL in take (app.py:5)") !=
+	          "while the thread that had the lock was without the GIL in take (app.py:15)") !=
 	           NULL,
 	   "the words have the line with the lock: %s", words);
 	ok(strstr(words, "waited for one that held the GIL in keep (app.py:7)") != NULL,
 	   "and what it waited for itself");
+}
+
+static const struct line_times *line_of(const char *name, uint32_t line)
+{
+	for (size_t i = 0; i < a->lines.v.n; i++) {
+		struct function f = function_at(a->pass, a->lines.v.v[i].frame);
+
+		if (!strcmp(f.name, name) && f.line == line)
+			return &a->lines.v.v[i];
+	}
+	return NULL;
+}
+
+/* After test_lock. */
+static void test_lines(void)
+{
+	uint64_t caused = 0, waited = 0, locks = 0, lock_caused = 0, ended = 0;
+
+	for (size_t i = 0; i < a->lines.v.n; i++) {
+		caused += a->lines.v.v[i].caused_ns;
+		waited += a->lines.v.v[i].waited_ns;
+		locks += a->lines.v.v[i].lock_ns;
+		lock_caused += a->lines.v.v[i].lock_caused_ns;
+	}
+	for (size_t i = 0; i < a->chains.v.n; i++)
+		ended += a->chains.v.v[i].at ? a->chains.v.v[i].ns : 0;
+	is_u64(locks, a->chains.ns, "the lines add up to all waits for locks");
+	is_u64(lock_caused, ended, "and to all that is known of what was done meanwhile");
+	is_u64(caused, 190 * MS, "and to all waits during holds");
+	is_u64(waited, 0, "the lines of waits for the GIL were not recorded");
+	is_u64(line_of("get", 9)->lock_ns, a->chains.ns, "the line that waits for the lock");
+	ok(line_of("take", 15)->lock_caused_ns > line_of("keep", 7)->lock_caused_ns &&
+	           line_of("keep", 7)->lock_caused_ns > 0,
+	   "the lines that ran meanwhile, of the thread with the lock and of the one that it "
+	   "waited for");
+	is_u64(line_of("keep", 7)->held_ns, 200 * MS, "a hold has its line");
 }
 
 /* A third of the little time in which threads wanted to run, but a blink of the recording. */
@@ -239,6 +275,7 @@ int main(void)
 {
 	test_gil();
 	test_lock();
+	test_lines();
 	test_little();
 	test_idle();
 	test_markdown();

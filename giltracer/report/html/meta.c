@@ -19,6 +19,7 @@
 #include "report/tables.h"
 #include "report/threads.h"
 #include "report/words.h"
+#include "session/session.h"
 #include "trace/source.h"
 
 /**
@@ -293,6 +294,40 @@ static void put_pass(struct jsonw *w, const struct recording_pass *pass, const s
 	jsonw_end(w);
 }
 
+static bool has_times(const struct analysis *a, const char *file)
+{
+	for (size_t i = 0; i < a->lines.v.n; i++)
+		if (!strcmp(function_at(a->pass, a->lines.v.v[i].frame).file, file))
+			return true;
+	return false;
+}
+
+/* The program's lines, of the files that have times in the report's "lines". */
+static void put_source(struct jsonw *w, const struct analysis *a)
+{
+	const struct sources *sources = a->recording->sources;
+	const char *file = NULL;
+	bool wanted = false;
+
+	jsonw_array(w, "source");
+	for (size_t i = 0; sources && i < sources->n; i++) {
+		const struct source_line *line = &sources->v[i];
+
+		if (!file || strcmp(line->file, file) != 0)
+			wanted = has_times(a, line->file);
+		file = line->file;
+		if (!wanted)
+			continue;
+		jsonw_object(w, NULL);
+		jsonw_string(w, "file", file);
+		jsonw_u64(w, "line", line->line);
+		jsonw_u64(w, "indent", line->indent);
+		jsonw_string(w, "text", line->text);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
 void meta_write(const struct analysis *a, const struct rows *rows, FILE *out)
 {
 	const struct recording *recording = a->recording;
@@ -309,6 +344,7 @@ void meta_write(const struct analysis *a, const struct rows *rows, FILE *out)
 		put_pass(&w, &recording->passes[i], &rows[i]);
 	jsonw_end(&w);
 	tasks_meta(&w, a);
+	put_source(&w, a);
 	jsonw_end(&w);
 	jsonw_finish(&w);
 }

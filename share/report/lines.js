@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+// The program's source, with bars of what each line held, caused and waited. C charges the times to
+// the lines, and the report has the text of those that ran and of their neighbours.
+
+import {meta, pass, passIndex, report} from "./data.js";
+import {$, code, fill, h, soft} from "./dom.js";
+import {fmtDur, plural} from "./format.js";
+import {max} from "./math.js";
+import {pinLane} from "./pick.js";
+import {goToPin, jumpTo} from "./table.js";
+import {loading} from "./store.js";
+
+const LINE_FILES = 6; // those that cost most are open at first
+const LINE_COLUMNS = {
+	caused_ns: ["Caused", "how long others waited for the GIL while this line held it"],
+	held_ns: ["Held", "how long this line held the GIL"],
+	waited_ns: ["Waited", "how long threads waited for the GIL in this line"],
+	lock_caused_ns: [
+		"With lock",
+		"how long threads waited for a lock while this line ran in the thread that had it",
+	],
+	lock_wait_ns: ["For locks", "how long threads waited for a lock in this line"],
+};
+
+const lineCosts = l => l.caused_ns + l.waited_ns + l.lock_wait_ns + l.lock_caused_ns;
+
+// [{file, cost, rows: [{line, text, indent, times}, …] by line}], most costs first
+function filesOf(lines, source) {
+	const files = new Map(),
+		of = file => {
+			if (!files.has(file)) files.set(file, {file, cost: 0, rows: new Map()});
+			return files.get(file);
+		};
+	for (const l of lines) {
+		const f = of(l.file || "?");
+		f.cost += lineCosts(l);
+		f.rows.set(l.line, {line: l.line, text: "", indent: 0, times: l});
+	}
+	for (const s of source) {
+		const f = files.get(s.file);
+		if (f) f.rows.set(s.line, {...s, times: f.rows.get(s.line)?.times});
+	}
+	return [...files.values()]
+		.map(f => ({...f, rows: [...f.rows.values()].sort((a, b) => a.line - b.line)}))
+		.sort((a, b) => b.cost - a.cost);
+}
+
+function goToLine(times) {
+	const thread = pass().threads.findIndex(
+		t => t.tid === times.tid && t.from_ns <= times.from_ns && times.from_ns < t.to_ns,
+	);
+	if (loading.complete) goToPin(pinLane("gil", thread, (times.from_ns + times.to_ns) / 2));
+}
+
+const lineCell = (times, key, most) =>
+	h(
+		"td.num",
+		times?.[key]
+			? [
+					h("i.gauge", {style: "width:" + ((times[key] / most) * 100).toFixed(1) + "%"}),
+					fmtDur(times[key]),
+				]
+			: "",
+	);
+
+function lineRow(r, last, columns, most) {
+	const gap =
+		last > 0 && r.line > last + 1 && h("tr.gap", h("td", {colspan: columns.length + 2}, "⋮"));
+	return [
+		gap,
+		h(
+			"tr",
+			{class: r.times ? "hot" : "cold"},
+			h(
+				"th",
+				{scope: "row"},
+				r.times ? jumpTo(String(r.line), () => goToLine(r.times)) : r.line,
+			),
+			columns.map(c => lineCell(r.times, c, most)),
+			h(
+				"td.src",
+				r.text
+					? code("\u00a0".repeat(r.indent) + r.text)
+					: soft(r.times?.function || "", " (its source was not recorded)"),
+			),
+		),
+	];
+}
+
+function linesTable(f, columns, most) {
+	return h(
+		"table.lines",
+		h("caption.visually-hidden", "Lines of " + f.file),
+		h(
+			"thead",
+			h(
+				"tr",
+				h("th", {scope: "col"}, "Line"),
+				columns.map(key =>
+					h("th.num", {scope: "col", title: LINE_COLUMNS[key][1]}, LINE_COLUMNS[key][0]),
+				),
+				h("th", {scope: "col"}, "Source"),
+			),
+		),
+		h(
+			"tbody",
+			f.rows.map((r, i) => lineRow(r, i && f.rows[i - 1].line, columns, most)),
+		),
+	);
+}
+
+export function linesDraw() {
+	const lines = report.lines || [];
+	$("lines").hidden = !lines.length || pass().locks || passIndex !== (meta.main_pass || 0);
+	if ($("lines").hidden || $("lines-body").firstChild) return;
+	const files = filesOf(lines, meta.source || []),
+		columns = Object.keys(LINE_COLUMNS).filter(key => lines.some(l => l[key] > 0)),
+		most = lines.reduce((n, l) => max(n, ...columns.map(key => l[key])), 1),
+		left = (report.shortened?.lines ?? lines.length) - lines.length;
+	fill(
+		$("lines-body"),
+		files.map((f, i) =>
+			h(
+				"details",
+				{open: i < LINE_FILES && f.cost * 20 >= files[0].cost},
+				h(
+					"summary",
+					h("b", f.file.replace(/^.*\//, "")),
+					" ",
+					soft(f.file),
+					" ",
+					fmtDur(f.cost),
+				),
+				h(
+					"div.scroll",
+					{tabindex: "0", role: "group", "aria-label": "Lines of " + f.file},
+					linesTable(f, columns, most),
+				),
+			),
+		),
+		left > 0 && soft("… and " + plural(left, "line") + " more, which cost less."),
+	);
+	fill(
+		$("lines-hint"),
+		columns.map(key => [h("b", LINE_COLUMNS[key][0]), ": " + LINE_COLUMNS[key][1] + ". "]),
+		"A hold has the line that ran when its release was requested, or else its last one.",
+	);
+}
