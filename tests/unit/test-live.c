@@ -238,6 +238,49 @@ static void test_request(void)
 	is_str(sleeps, "1 0 2", "without the request, one that does not sleep does not wait");
 }
 
+/* Offsets that an interpreter publishes are used only if its memory is as they say. Returns the error for
+ * an interpreter with two threads, of which the second one has this interpreter; "": none. */
+static char *published(const char *code_name, uint64_t owner)
+{
+	const char *top = getenv("top_srcdir");
+	CLEANUP(free) char *path = xasprintf("%s/probes/3.15.yaml", top ? top : ".");
+	const size_t of = 16, name = NAME * PLACE + PLACE / 2;
+	struct error err = { 0 };
+	struct probedef *def;
+
+	memory = xcalloc(THREADS + 2, PLACE);
+	if (probedef_load(&def, path, &err) < 0)
+		return xstrdup(err.text);
+	def->is_published = true;
+	def->layout.memory[MEMORY_INTERPRETER] = (uint32_t)of;
+	/* Nearer than they are, so that they are within a place. */
+	def->layout.memory[MEMORY_THREADS] = 64;
+	put(ROOT, def->layout.memory[MEMORY_INTERPRETERS], place(INTERPRETER));
+	put(INTERPRETER, 64, place(THREADS));
+	put(CODE_TYPE, def->layout.type.name, (uint64_t)(uintptr_t)memory + name);
+	memcpy(memory + name, code_name, strlen(code_name) + 1);
+	put(THREADS, def->layout.memory[MEMORY_NEXT_THREAD], place(THREADS + 1));
+	put(THREADS, of, place(INTERPRETER));
+	put(THREADS + 1, of, owner ? owner : place(INTERPRETER));
+	if (target_open_at(&target, getpid(), def, place(ROOT), place(CODE_TYPE), &err) == 0)
+		target_close(target);
+	free(memory);
+	return xstrdup(err.text);
+}
+
+static void test_published(void)
+{
+	CLEANUP(free) char *good = published("code", 0);
+	CLEANUP(free) char *type = published("dict", 0);
+	CLEANUP(free) char *thread = published("code", 64);
+
+	is_str(good, "", "published offsets that lead to an interpreter and its threads are used");
+	ok(strstr(type, "its types are not"), "those that do not lead to a type are refused: %s",
+	   type);
+	ok(strstr(thread, "are not those of its memory"), "nor those that do not lead back: %s",
+	   thread);
+}
+
 int main(void)
 {
 	static const char *const versions[] = { "3.8", "3.11", "3.13" };
@@ -250,6 +293,7 @@ int main(void)
 		test_many(versions[i]);
 	}
 	test_request();
+	test_published();
 	getrusage(RUSAGE_SELF, &usage);
 	ok(usage.ru_maxrss < 400 << 10, "in %ld KB", usage.ru_maxrss);
 	return done_testing();
