@@ -74,47 +74,55 @@ enum { TABLE_13, TABLE_14, TABLE_15, TABLES };
 
 enum { IN_FRAME, IN_MEMORY };
 
+/* So much is read of an object at once. */
+#define THREAD_END 512
+#define FRAME_END  248
+#define CODE_END   192
+#define STR_END    64
+
 /**
  * A member of the table. Its words are counted from 0; the test memory-offsets.t compares their numbers
  * with CPython's headers.
  * @word: by version; 0: there is none
  * @size: of the word with the size of its struct
- * @bytes: size of what is at the offset
+ * @bytes: size of what is at the offset; @end: where that ends at the latest
  * @group, @key: where it goes
  */
 static const struct published {
 	uint8_t word[TABLES], size[TABLES];
-	uint8_t bytes, group, key;
+	uint8_t bytes;
+	uint16_t end;
+	uint8_t group, key;
 } published[] = {
-	{ { 5, 5, 5 }, { 3, 3, 3 }, 8, IN_MEMORY, MEMORY_INTERPRETERS },
-	{ { 7, 7, 7 }, { 6, 6, 6 }, 8, IN_MEMORY, MEMORY_INTERPRETER_ID },
-	{ { 8, 8, 8 }, { 6, 6, 6 }, 8, IN_MEMORY, MEMORY_NEXT_INTERPRETER },
-	{ { 9, 9, 9 }, { 6, 6, 6 }, 8, IN_MEMORY, MEMORY_THREADS },
-	{ { 11, 12, 12 }, { 6, 6, 6 }, 8, IN_MEMORY, MEMORY_MODULES },
-	{ { 14, 15, 15 }, { 6, 6, 6 }, 8, IN_MEMORY, MEMORY_GIL },
-	{ { 21, 24, 24 }, { 19, 22, 22 }, 8, IN_MEMORY, MEMORY_NEXT_THREAD },
-	{ { 22, 25, 25 }, { 19, 22, 22 }, 8, IN_MEMORY, MEMORY_INTERPRETER },
-	{ { 23, 26, 26 }, { 19, 22, 22 }, 8, IN_FRAME, FRAME_CURRENT },
-	{ { 24, 27, 30 }, { 19, 22, 22 }, 8, IN_MEMORY, MEMORY_THREAD_ID },
-	{ { 25, 28, 31 }, { 19, 22, 22 }, 8, IN_MEMORY, MEMORY_NATIVE_ID },
-	{ { 0, 0, 34 }, { 19, 22, 22 }, 4, IN_MEMORY, MEMORY_HOLDS_GIL },
-	{ { 0, 0, 35 }, { 19, 22, 22 }, 4, IN_MEMORY, MEMORY_REQUESTS_GIL },
-	{ { 29, 32, 40 }, { 28, 31, 39 }, 8, IN_FRAME, FRAME_PREVIOUS },
-	{ { 30, 33, 41 }, { 28, 31, 39 }, 8, IN_FRAME, FRAME_CODE },
-	{ { 31, 34, 42 }, { 28, 31, 39 }, 8, IN_FRAME, FRAME_INSTRUCTION },
-	{ { 35, 40, 48 }, { 34, 39, 47 }, 8, IN_MEMORY, MEMORY_FILE },
-	{ { 37, 42, 50 }, { 34, 39, 47 }, 8, IN_FRAME, FRAME_NAME },
-	{ { 38, 43, 51 }, { 34, 39, 47 }, 8, IN_MEMORY, MEMORY_TABLE },
-	{ { 39, 44, 52 }, { 34, 39, 47 }, 4, IN_FRAME, FRAME_LINE },
-	{ { 43, 48, 56 }, { 34, 39, 47 }, 0, IN_MEMORY, MEMORY_INSTRUCTIONS },
-	{ { 45, 51, 59 }, { 44, 50, 58 }, 8, IN_FRAME, FRAME_TYPE },
-	{ { 0, 0, 67 }, { 0, 0, 66 }, 8, IN_MEMORY, MEMORY_CACHED_KEYS },
-	{ { 65, 75, 87 }, { 64, 74, 86 }, 8, IN_MEMORY, MEMORY_SIZE },
-	{ { 66, 76, 88 }, { 64, 74, 86 }, 1, IN_MEMORY, MEMORY_BYTES },
-	{ { 68, 78, 90 }, { 67, 77, 89 }, 4, IN_FRAME, FRAME_STATE },
-	{ { 69, 79, 91 }, { 67, 77, 89 }, 8, IN_MEMORY, MEMORY_LENGTH },
-	{ { 70, 80, 92 }, { 67, 77, 89 }, 0, IN_FRAME, FRAME_TEXT },
-	{ { 0, 0, 93 }, { 67, 77, 89 }, 0, IN_MEMORY, MEMORY_WIDE_TEXT },
+	{ { 5, 5, 5 }, { 3, 3, 3 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_INTERPRETERS },
+	{ { 7, 7, 7 }, { 6, 6, 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_INTERPRETER_ID },
+	{ { 8, 8, 8 }, { 6, 6, 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_NEXT_INTERPRETER },
+	{ { 9, 9, 9 }, { 6, 6, 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_THREADS },
+	{ { 11, 12, 12 }, { 6, 6, 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_MODULES },
+	{ { 14, 15, 15 }, { 6, 6, 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_GIL },
+	{ { 21, 24, 24 }, { 19, 22, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_NEXT_THREAD },
+	{ { 22, 25, 25 }, { 19, 22, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_INTERPRETER },
+	{ { 23, 26, 26 }, { 19, 22, 22 }, 8, THREAD_END, IN_FRAME, FRAME_CURRENT },
+	{ { 24, 27, 30 }, { 19, 22, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_THREAD_ID },
+	{ { 25, 28, 31 }, { 19, 22, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_NATIVE_ID },
+	{ { 0, 0, 34 }, { 19, 22, 22 }, 4, THREAD_END, IN_MEMORY, MEMORY_HOLDS_GIL },
+	{ { 0, 0, 35 }, { 19, 22, 22 }, 4, THREAD_END, IN_MEMORY, MEMORY_REQUESTS_GIL },
+	{ { 29, 32, 40 }, { 28, 31, 39 }, 8, FRAME_END, IN_FRAME, FRAME_PREVIOUS },
+	{ { 30, 33, 41 }, { 28, 31, 39 }, 8, FRAME_END, IN_FRAME, FRAME_CODE },
+	{ { 31, 34, 42 }, { 28, 31, 39 }, 8, FRAME_END, IN_FRAME, FRAME_INSTRUCTION },
+	{ { 35, 40, 48 }, { 34, 39, 47 }, 8, CODE_END, IN_MEMORY, MEMORY_FILE },
+	{ { 37, 42, 50 }, { 34, 39, 47 }, 8, CODE_END, IN_FRAME, FRAME_NAME },
+	{ { 38, 43, 51 }, { 34, 39, 47 }, 8, CODE_END, IN_MEMORY, MEMORY_TABLE },
+	{ { 39, 44, 52 }, { 34, 39, 47 }, 4, CODE_END, IN_FRAME, FRAME_LINE },
+	{ { 43, 48, 56 }, { 34, 39, 47 }, 0, OFFSET_MAX, IN_MEMORY, MEMORY_INSTRUCTIONS },
+	{ { 45, 51, 59 }, { 44, 50, 58 }, 8, STR_END, IN_FRAME, FRAME_TYPE },
+	{ { 0, 0, 67 }, { 0, 0, 66 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_CACHED_KEYS },
+	{ { 65, 75, 87 }, { 64, 74, 86 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_SIZE },
+	{ { 66, 76, 88 }, { 64, 74, 86 }, 1, OFFSET_MAX, IN_MEMORY, MEMORY_BYTES },
+	{ { 68, 78, 90 }, { 67, 77, 89 }, 4, STR_END, IN_FRAME, FRAME_STATE },
+	{ { 69, 79, 91 }, { 67, 77, 89 }, 8, STR_END, IN_MEMORY, MEMORY_LENGTH },
+	{ { 70, 80, 92 }, { 67, 77, 89 }, 0, STR_END, IN_FRAME, FRAME_TEXT },
+	{ { 0, 0, 93 }, { 67, 77, 89 }, 0, STR_END, IN_MEMORY, MEMORY_WIDE_TEXT },
 };
 
 /* The table is in memory from its first word on, so the part about debuggers has an offset itself. */
@@ -149,8 +157,8 @@ static bool take(struct python_layout *to, const struct table *t, const struct p
 	if (!p->word[version])
 		return true;
 	if (!get(t, p->word[version], &offset) || !get(t, p->size[version], &size) ||
-	    size > STRUCT_MAX || offset > OFFSET_MAX || offset + p->bytes > size ||
-	    (p->bytes && offset % p->bytes))
+	    size > STRUCT_MAX || offset > OFFSET_MAX || offset + p->bytes > p->end ||
+	    offset + p->bytes > size || (p->bytes && offset % p->bytes))
 		return false;
 	(p->group == IN_FRAME ? to->frame : to->memory)[p->key] = (uint32_t)offset;
 	return true;
@@ -163,6 +171,15 @@ static bool is_gil_known(const struct table *t, unsigned version)
 	return get(t, gil_word[version], &gil) && get(t, locked_word[version], &locked) &&
 	       get(t, holder_word[version], &holder) && locked - gil == PYTHON_GIL_LOCKED &&
 	       holder - gil == PYTHON_GIL_HOLDER;
+}
+
+/* Whether the head of a str is in front of its characters. */
+static bool is_str_known(const struct python_layout *l)
+{
+	const uint32_t text = l->frame[FRAME_TEXT];
+
+	return l->frame[FRAME_TYPE] + 8 <= text && l->frame[FRAME_STATE] + 4 <= text &&
+	       l->memory[MEMORY_LENGTH] + 8 <= text && l->memory[MEMORY_WIDE_TEXT] >= text;
 }
 
 static bool is_of(const struct table *t, const struct python_layout *layout)
@@ -206,6 +223,8 @@ bool python_layout_from_table(struct python_layout *layout, const void *table, s
 		to.memory[MEMORY_CACHED_KEYS] = (uint32_t)size_of_type + CACHED_KEYS_BEHIND;
 	if (to.memory[MEMORY_WIDE_TEXT] == PYTHON_NO_OFFSET)
 		to.memory[MEMORY_WIDE_TEXT] = to.frame[FRAME_TEXT] + 16;
+	if (!is_str_known(&to))
+		return false;
 	*layout = to;
 	return true;
 }

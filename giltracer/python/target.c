@@ -121,14 +121,13 @@ static void code_free(struct live_code *code)
 static size_t raw_size(const struct target *target)
 {
 	const uint32_t ends[] = {
-		frame_offset(target, FRAME_LINE) + 4,
-		frame_offset(target, FRAME_NAME) + 8,
-		memory_offset(target, MEMORY_FILE) + 8,
-		memory_offset(target, MEMORY_TABLE) + 8,
+		frame_offset(target, FRAME_LINE) + 4,   frame_offset(target, FRAME_NAME) + 8,
+		memory_offset(target, MEMORY_FILE) + 8, memory_offset(target, MEMORY_TABLE) + 8,
+		frame_offset(target, FRAME_TYPE) + 8,
 	};
 	uint32_t size = 0;
 
-	for (size_t i = 0; i < 4; i++)
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
 		size = ends[i] > size ? ends[i] : size;
 	return size;
 }

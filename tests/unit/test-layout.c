@@ -8,15 +8,25 @@
 
 #define WORDS (PYTHON_TABLE_SIZE / 8)
 
-enum { FRAME_SIZE = 39, THREAD_SIZE = 22, HEAD = 3, GIL = 16, LOCKED = 18, HOLDER = 19 };
+enum {
+	FRAME_SIZE = 39,
+	THREAD_SIZE = 22,
+	HEAD = 3,
+	GIL = 16,
+	TEXT = 92,
+	WIDE_TEXT = 93,
+	LOCKED = 18,
+	HOLDER = 19
+};
 
-/* One whose structs all have 4096 bytes, with every offset at 64. */
+/* One whose structs all have 4096 bytes, with every offset at 16, and the text of a str at 40. */
 static void make(uint64_t *table, unsigned minor)
 {
 	static const unsigned sizes[] = { 3, 6, 22, 39, 47, 58, 60, 66, 86, 89 };
 
 	for (unsigned i = HEAD; i < WORDS; i++)
-		table[i] = 64;
+		table[i] = 16;
+	table[TEXT] = table[WIDE_TEXT] = 40;
 	for (unsigned i = 0; i < sizeof(sizes) / sizeof(*sizes); i++)
 		table[sizes[i]] = 4096;
 	memcpy(table, "xdebugpy", 8);
@@ -38,16 +48,16 @@ static void test_taken(void)
 	uint64_t table[WORDS];
 
 	make(table, 15);
-	table[40] = 16;
+	table[40] = 24;
 	table[35] = 112;
 	ok(read_as(table, sizeof(table), 15, &layout), "the table of 3.15 is read");
-	is_u64(layout.frame[FRAME_PREVIOUS], 16, "  a frame's caller");
+	is_u64(layout.frame[FRAME_PREVIOUS], 24, "  a frame's caller");
 	is_u64(layout.memory[MEMORY_REQUESTS_GIL], 112, "  whether a thread requests the GIL");
 	is_u64(layout.memory[MEMORY_LOCKED], PYTHON_GIL_LOCKED, "  the GIL");
 	make(table, 16);
 	ok(read_as(table, sizeof(table), 16, &layout),
 	   "a 3.16 that keeps the table is read as 3.15");
-	is_u64(layout.frame[FRAME_PREVIOUS], 64, "  in the same places");
+	is_u64(layout.frame[FRAME_PREVIOUS], 16, "  in the same places");
 	make(table, 17);
 	ok(read_as(table, sizeof(table), 17, &layout), "and a 3.17");
 }
@@ -72,7 +82,7 @@ static void test_refused(void)
 	python_layout_init(&before, 3, 15, false);
 	ok(!memcmp(&layout, &before, sizeof(layout)), "the layout is then unchanged");
 	for (unsigned i = HEAD; i < WORDS; i++) {
-		static const uint64_t bad[] = { 4090, 4096, 0x10000, UINT32_MAX, UINT64_MAX };
+		static const uint64_t bad[] = { 600, 4090, 4096, 0x10000, UINT32_MAX, UINT64_MAX };
 
 		for (unsigned j = 0; j < sizeof(bad) / sizeof(*bad); j++) {
 			make(table, 15);
@@ -81,7 +91,7 @@ static void test_refused(void)
 				continue;
 			accepted++;
 			for (unsigned k = 0; k < FRAME_KEYS; k++)
-				wrong += layout.frame[k] > 4096 &&
+				wrong += layout.frame[k] > 512 &&
 				         layout.frame[k] != PYTHON_NO_OFFSET;
 			for (unsigned k = 0; k < MEMORY_KEYS; k++)
 				wrong += layout.memory[k] > 4096 &&
@@ -92,13 +102,16 @@ static void test_refused(void)
 	       "no offset is outside of its struct (%u tables with a bad word that is not used)",
 	       accepted);
 	make(table, 15);
-	table[FRAME_SIZE] = 65;
+	table[FRAME_SIZE] = 17;
 	ok(!read_as(table, sizeof(table), 15, &layout), "a struct that is too small is seen");
+	make(table, 15);
+	table[TEXT] = 20;
+	ok(!read_as(table, sizeof(table), 15, &layout), "and a str whose text is in its head");
 	make(table, 15);
 	table[THREAD_SIZE] = (uint64_t)1 << 40;
 	ok(!read_as(table, sizeof(table), 15, &layout), "and one that is too large");
 	make(table, 15);
-	table[26] = 65;
+	table[26] = 17;
 	ok(!read_as(table, sizeof(table), 15, &layout), "and a pointer that is not aligned");
 }
 
