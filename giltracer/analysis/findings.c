@@ -19,14 +19,23 @@
 #define FUNCTION_SHARE 20 /* percent: a traced function with a smaller share is not named */
 #define RUNNABLE_LEAST 1000 /* ns; shorter times without a CPU are no place to look at */
 
+/* Threads that were stopped waited, and so did the one that waited until they had stopped. */
+static uint64_t stops_ns(const struct model *m)
+{
+	uint64_t ns = locks_stops(m).waiting_ns;
+
+	for (size_t i = 0; i < m->threads.n; i++)
+		ns += m->threads.v[i].gil_ns[GIL_STOPPED];
+	return ns;
+}
+
 static uint64_t wanted_ns(const struct analysis *a)
 {
-	uint64_t off_ns = 0;
+	uint64_t spins_ns = 0;
 
 	for (size_t i = 0; i < a->model->threads.n; i++)
-		off_ns += a->model->threads.v[i].gil_ns[GIL_STOPPED] +
-		          a->model->threads.v[i].gil_ns[GIL_SPINNING];
-	return a->evidence.wanted_ns + a->evidence.lock_wait_ns + off_ns;
+		spins_ns += a->model->threads.v[i].gil_ns[GIL_SPINNING];
+	return a->evidence.wanted_ns + a->evidence.lock_wait_ns + spins_ns + stops_ns(a->model);
 }
 
 /* What all findings have. Valid until the next call. */
@@ -289,12 +298,8 @@ static void find_locks(struct findings *to, const struct analysis *a, uint64_t o
 
 static void find_stops(struct findings *to, const struct analysis *a, uint64_t of_ns)
 {
-	uint64_t ns = 0;
-	struct finding *f;
+	struct finding *f = add(to, a, FINDING_STOPS, stops_ns(a->model), of_ns);
 
-	for (size_t i = 0; i < a->model->threads.n; i++)
-		ns += a->model->threads.v[i].gil_ns[GIL_STOPPED];
-	f = add(to, a, FINDING_STOPS, ns, of_ns);
 	if (!f)
 		return;
 	copy_said(&f->what, &a->verdict, CODES(REASON_STOPS));

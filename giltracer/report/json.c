@@ -328,7 +328,11 @@ static void put_stop(struct jsonw *w, const struct analysis *a, const struct mod
 	jsonw_object(w, NULL);
 	json_tid(w, "tid", a->model, stop->by);
 	put_lock_function(w, &in);
-	jsonw_bool(w, "collection", stop->collects);
+	/* Only the library tells, if it has seen the request. */
+	if (stop->address)
+		jsonw_bool(w, "collection", stop->collects);
+	else
+		jsonw_null(w, "collection");
 	jsonw_u64(w, "at_ns", stop->request_ns - a->model->start_ns);
 	jsonw_u64(w, "total_ns", locks_stop_ns(stop));
 	jsonw_u64(w, "waiting_ns", locks_stop_waiting_ns(stop));

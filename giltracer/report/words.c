@@ -1118,7 +1118,10 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 		add_busiest(out, a, r);
 		return;
 	case REASON_STOP_COUNT:
-		say_stop_count(out, r->count, r->other_count, r->ns, r->longest_ns);
+		say_stop_count(out, r->count, r->ns, r->longest_ns);
+		if (r->other_count)
+			say_stop_collections(out, r->other_count);
+		str_addc(out, '.');
 		return;
 	case REASON_STOP_LATE:
 		add_late(out, a, r);
