@@ -78,6 +78,7 @@ static void add_tasks_name(struct str *out, const struct analysis *a, uint32_t t
 void finding_add_title(struct str *out, const struct analysis *a, const struct finding *f)
 {
 	CLEANUP(str_done) struct str name = { 0 };
+	struct lock_name lock;
 
 	switch (f->kind) {
 	case FINDING_CALL:
@@ -101,7 +102,8 @@ void finding_add_title(struct str *out, const struct analysis *a, const struct f
 		say_f_no_cpu(out);
 		return;
 	case FINDING_LOCK:
-		add_place(&name, a, f);
+		lock = lock_name_of(a->recording, a->pass, f->frame);
+		wording_add_lock_in(&name, &lock, NAME_COLUMNS);
 		say_f_lock(out, str_get(&name));
 		return;
 	case FINDING_SHARED:

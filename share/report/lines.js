@@ -3,13 +3,14 @@
 // the lines, and the report has the text of those that ran and of their neighbours.
 
 import {meta, pass, passIndex, report} from "./data.js";
-import {$, code, fill, h, soft} from "./dom.js";
+import {$, code, fill, h, listen, soft} from "./dom.js";
 import {fmtDur, plural} from "./format.js";
 import {max} from "./math.js";
 import {pinLane} from "./pick.js";
 import {goToPin, jumpTo} from "./table.js";
 import {loading} from "./store.js";
 
+const AROUND = [-3, -2, -1, 0, 1, 2, 3]; // a line is shown if one of these is a line with times
 const LINE_FILES = 6; // those that cost most are open at first
 const LINE_COLUMNS = {
 	caused_ns: ["Caused", "how long others waited for the GIL while this line held it"],
@@ -38,7 +39,8 @@ function filesOf(lines, source) {
 	}
 	for (const s of source) {
 		const f = files.get(s.file);
-		if (f) f.rows.set(s.line, {...s, times: f.rows.get(s.line)?.times});
+		if (f && AROUND.some(by => f.rows.get(s.line + by)?.times))
+			f.rows.set(s.line, {...s, times: f.rows.get(s.line)?.times});
 	}
 	return [...files.values()]
 		.map(f => ({...f, rows: [...f.rows.values()].sort((a, b) => a.line - b.line)}))
@@ -109,6 +111,35 @@ function linesTable(f, columns, most) {
 	);
 }
 
+// The table of a file is made when it is opened.
+function fileDetails(f, open, columns, most) {
+	const el = h(
+			"details",
+			{open},
+			h(
+				"summary",
+				h("b", f.file.replace(/^.*\//, "")),
+				" ",
+				soft(f.file),
+				" ",
+				fmtDur(f.cost),
+			),
+		),
+		make = () => {
+			if (!el.open || el.children.length > 1) return;
+			el.append(
+				h(
+					"div.scroll",
+					{tabindex: "0", role: "group", "aria-label": "Lines of " + f.file},
+					linesTable(f, columns, most),
+				),
+			);
+		};
+	make();
+	listen(el, "toggle", make);
+	return el;
+}
+
 export function linesDraw() {
 	const lines = report.lines || [];
 	$("lines").hidden = !lines.length || pass().locks || passIndex !== (meta.main_pass || 0);
@@ -120,23 +151,7 @@ export function linesDraw() {
 	fill(
 		$("lines-body"),
 		files.map((f, i) =>
-			h(
-				"details",
-				{open: i < LINE_FILES && f.cost * 20 >= files[0].cost},
-				h(
-					"summary",
-					h("b", f.file.replace(/^.*\//, "")),
-					" ",
-					soft(f.file),
-					" ",
-					fmtDur(f.cost),
-				),
-				h(
-					"div.scroll",
-					{tabindex: "0", role: "group", "aria-label": "Lines of " + f.file},
-					linesTable(f, columns, most),
-				),
-			),
+			fileDetails(f, i < LINE_FILES && f.cost * 20 >= files[0].cost, columns, most),
 		),
 		left > 0 && soft("… and " + plural(left, "line") + " more, which cost less."),
 	);
