@@ -81,6 +81,38 @@ ok 'a report of what does not end' "$GILTRACER" --flight 10s --record-when 'gil_
 is "$(cat out)" 0 '  is written while it goes on'
 ok '  and says where' grep -q 'endless.py:12' reports/*.html
 
+# The same in a program that runs already.
+if want root 'a program that runs already'; then
+	rm -rf reports
+	mkfifo ready messages
+	cat >running.py <<'END'
+import os, sys
+
+with open('ready', 'w') as ready:
+    print('ready', file=ready)
+while not os.path.exists('go'):
+    pass
+sys.argv = ['stall.py', '1', 'waiter']
+exec(compile(open('stall.py').read(), 'stall.py', 'exec'))
+END
+	"$python" running.py &
+	pid=$!
+	timeout 60 head -n 1 ready >/dev/null
+	"$GILTRACER" -p $pid --flight 10s --record-when 'gil_wait>200ms' --reports reports -o got.html 2>messages &
+	giltracer=$!
+	: >said
+	timeout 60 sh -c 'while read -r line; do
+		echo "$line"
+		case $line in *"recording process"*) : >go ;; esac
+	done' <messages >said
+	status=0
+	wait $giltracer || status=$?
+	is $status 0 'a program that runs already is recorded' || cat said
+	wait $pid
+	like "$(cat said)" 'waited for the GIL for [3-9][0-9][0-9]\.. ms: report: reports/' '  and so is its wait'
+	ok '  in a report that says for what' grep -q 'libc.usleep(300000)' reports/*.html
+fi
+
 for wrong in gil_wait 'gil_wait>' 'gil_wait>x' 'gil_wait>50% for 10s' 'wait>1s' ''; do
 	exits 125 "--record-when '$wrong'" "$GILTRACER" --flight 1s --record-when "$wrong" stall.py 1
 	like "$(cat err)" 'option --record-when: .* expected' '  is refused'
