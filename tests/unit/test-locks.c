@@ -219,6 +219,71 @@ static void test_world(void)
 }
 
 /* A thread that had noticed the request to stop and was released before it slept. */
+#define STOP_EVENT 0x5004
+
+/* As the library records it: the thread waits for the others, and looks after a while. */
+static void test_late(void)
+{
+	begin_off();
+	parks(190, 9, WORLD + 0x100, PARK_WORLD);
+	feed(200, 7, EV_STOP_WORLD,
+	     EV(.flags = EVF_COLLECTS, .park = { .address = STOP_EVENT, .frame = 5 }));
+	feed(250, 7, EV_STOPPED_WORLD, EV(.flags = EVF_LOOKS));
+	feed(251, 7, EV_LATE, EV(.park = { .address = 8, .frame = 6 }));
+	feed(252, 7, EV_STOP_WORLD,
+	     EV(.flags = EVF_COLLECTS, .park = { .address = STOP_EVENT, .frame = 5 }));
+	feed(300, 8, EV_UNPARK, EV(.park = { .address = STOP_EVENT, .frame = 7 }));
+	feed(301, 7, EV_STOPPED_WORLD, EV(0));
+	parks(302, 8, WORLD, PARK_WORLD);
+	starts_world(400, 7);
+	unparks(400, 7, WORLD);
+	unparks(410, 7, WORLD + 0x100);
+	parked(420, 8);
+	parked(430, 9);
+	finish();
+	is_u64(m->stops.n, 1, "a thread that looks for itself goes on stopping the world");
+	is_u64(m->stops.v[0].request_ns, 190,
+	       "a stop was requested before the first thread stopped");
+	is_u64(m->stops.v[0].stopped_ns, 301, "and took until the last one had");
+	ok(m->stops.v[0].collects, "it is a collection");
+	ok(m->threads.v[m->stops.v[0].last].tid == 8, "the last thread is the one that says so");
+	is_u64(m->stops.v[0].last_frame, 6, "in what it ran while others waited for it");
+	is_str(gil_lane(7), "100:N 190:X^ 410:N 1000", "the stop lasts until all may continue");
+}
+
+/* The thread that stops the world does something else before any other one sleeps. */
+static void test_brief(void)
+{
+	begin_off();
+	feed(200, 7, EV_STOP_WORLD, EV(.park = { .address = STOP_EVENT }));
+	feed(250, 7, EV_STOPPED_WORLD, EV(0));
+	parks(400, 7, LOCK, PARK_LOCK);
+	parked(500, 7);
+	finish();
+	ok(m->stops.v[0].last == MODEL_NONE, "a thread that nobody saw is not the last one");
+	is_u64(thread(7)->gil_ns[GIL_STOPPING], 50,
+	       "a stop whose end is not recorded ends at once");
+	is_u64(thread(7)->gil_ns[GIL_LOCK_WAIT], 100, "and is followed by a wait");
+}
+
+static void test_spin(void)
+{
+	begin_off();
+	feed(200, 8, EV_SPIN, EV(.park = { .address = LOCK, .kind = PARK_LOCK, .frame = 4 }));
+	feed(250, 8, EV_SPUN, EV(0));
+	parks(260, 8, LOCK, PARK_LOCK);
+	unparks(300, 9, LOCK);
+	parked(300, 8);
+	finish();
+	is_u64(thread(8)->gil_ns[GIL_SPINNING], 50, "a thread that spins does not sleep");
+	is_u64(thread(8)->gil_ns[GIL_LOCK_WAIT], 40, "as it does then");
+	is_u64(model_thread_no_gil_ns(thread(8)), thread(8)->end_ns - thread(8)->start_ns,
+	       "both are without a GIL");
+	ok(m->locks.v[0].spins == 1 && m->locks.v[0].spin_ns == 50 && m->locks.v[0].wait_ns == 40,
+	   "for the same lock");
+	is_u64(lock_blame(8, 9), 40, "of which only the sleep is charged");
+}
+
 static void test_world_missed(void)
 {
 	begin_off();
@@ -466,6 +531,9 @@ int main(void)
 	test_page();
 	test_own();
 	test_world();
+	test_late();
+	test_brief();
+	test_spin();
 	test_world_missed();
 	test_world_no_return();
 	test_idle();
