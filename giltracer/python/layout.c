@@ -105,7 +105,6 @@ static const struct published {
 	{ { 23, 26, 26 }, { 19, 22, 22 }, 8, THREAD_END, IN_FRAME, FRAME_CURRENT },
 	{ { 24, 27, 30 }, { 19, 22, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_THREAD_ID },
 	{ { 25, 28, 31 }, { 19, 22, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_NATIVE_ID },
-	{ { 0, 0, 34 }, { 19, 22, 22 }, 4, THREAD_END, IN_MEMORY, MEMORY_HOLDS_GIL },
 	{ { 0, 0, 35 }, { 19, 22, 22 }, 4, THREAD_END, IN_MEMORY, MEMORY_REQUESTS_GIL },
 	{ { 29, 32, 40 }, { 28, 31, 39 }, 8, FRAME_END, IN_FRAME, FRAME_PREVIOUS },
 	{ { 30, 33, 41 }, { 28, 31, 39 }, 8, FRAME_END, IN_FRAME, FRAME_CODE },

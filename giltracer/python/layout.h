@@ -58,7 +58,6 @@ enum python_memory_key {
 	MEMORY_DEBUGGER,         /* root: _Py_DebugOffsets.debugger_support; from 3.14 on */
 	MEMORY_DEFINED,          /* from here on, only the interpreter's own table has it */
 	MEMORY_INTERPRETER = MEMORY_DEFINED, /* PyThreadState: its PyInterpreterState */
-	MEMORY_HOLDS_GIL,    /* PyThreadState: an int, 1 while it holds the GIL; from 3.15 on */
 	MEMORY_REQUESTS_GIL, /* PyThreadState: an int, 1 while it waits for the GIL; 3.15 on */
 	MEMORY_KEYS,
 };
