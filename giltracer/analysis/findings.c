@@ -224,15 +224,20 @@ static bool same_line(const struct stacks *frames, uint32_t a, uint32_t b)
 /* The remedy depends on what the code with the lock does itself, as far as that is much. */
 static enum reason_code lock_remedy(const struct analysis *a, const struct finding *f)
 {
-	uint64_t slept_ns = 0;
+	uint64_t slept_ns = 0, stuck_ns = 0;
 
 	for (size_t i = 0; i < a->chains.v.n; i++) {
 		const struct chain *c = &a->chains.v.v[i];
 
-		if (same_line(functions_frames(a->pass), c->waits_in, f->frame) && !c->through &&
-		    c->end == CHAIN_WITHOUT_GIL)
+		if (!same_line(functions_frames(a->pass), c->waits_in, f->frame))
+			continue;
+		if (!c->through && c->end == CHAIN_WITHOUT_GIL)
 			slept_ns += c->ns;
+		if (c->end == CHAIN_DEADLOCK)
+			stuck_ns += c->ns;
 	}
+	if (facts_percent(stuck_ns, f->cost_ns) >= CHAIN_DIRECT)
+		return ADVICE_DEADLOCK;
 	return facts_percent(slept_ns, f->cost_ns) >= CHAIN_DIRECT ? ADVICE_LOCK_ASLEEP
 	                                                           : ADVICE_LOCK;
 }

@@ -842,8 +842,10 @@ static void add_chains(struct reasons *because, struct reasons *advice, const st
 
 		if (i && percent < CHAIN_WORTH_A_WORD)
 			break;
-		if (!i && chain->end == CHAIN_DEADLOCK)
+		if (!i && chain->end == CHAIN_DEADLOCK) {
+			reasons_add(advice, ADVICE_DEADLOCK);
 			break;
+		}
 		if (chain != told) {
 			r = reasons_add(because, REASON_CHAIN);
 			r->chain = chain;

@@ -231,6 +231,7 @@ enum reason_code {
 	ADVICE_STACKS,
 	ADVICE_LOCK,
 	ADVICE_CONVOY,
+	ADVICE_DEADLOCK,
 	ADVICE_LOCK_ASLEEP, /* the thread that had the lock was without the GIL */
 	ADVICE_EXACT,       /* record exactly, not by samples */
 	ADVICE_GIL_TOO,     /* the advice that follows is about the GIL */

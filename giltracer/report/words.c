@@ -1016,6 +1016,7 @@ static const enum phrase plain[] = {
 	[ADVICE_TRACE_IMPORTS] = PHRASE_advise_trace_imports,
 	[ADVICE_LOCK] = PHRASE_advise_lock,
 	[ADVICE_CONVOY] = PHRASE_advise_lock_convoy,
+	[ADVICE_DEADLOCK] = PHRASE_advise_deadlock,
 	[ADVICE_LOCK_ASLEEP] = PHRASE_advise_lock_asleep,
 	[ADVICE_EXACT] = PHRASE_advise_exact,
 	[ADVICE_GIL_TOO] = PHRASE_advise_gil_too,

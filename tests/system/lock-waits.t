@@ -380,7 +380,9 @@ while read -r version python <&3; do
 	*) like "$(json dead.json 'd["verdict"]["headline"]')" \
 		'^Deadlock: 2 threads waited for each other, from [0-9.]+ s on until the end, '\
 '.*first waited for `b` \(dead\.py:6\) in first \(dead\.py:13\), which second had\.' \
-		"$version: the report after Ctrl-C tells of the deadlock" ;;
+		"$version: the report after Ctrl-C tells of the deadlock"
+	like "$(json dead.json 'd["verdict"]["advice"]')" 'Take these locks in the same order everywhere' \
+		"$version: and how to prevent it" ;;
 	esac
 done 3<pythons
 
