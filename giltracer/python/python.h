@@ -57,6 +57,12 @@ int python_command(char **ret, const char *wanted, struct error *err);
 char *python_viztracer_advice(const struct python *python);
 void python_free(struct python *python);
 
+/* Whether the library knows the layout of this free-threaded build: see members in preload/nogil.c. */
+static inline bool python_is_known_free_threaded(const struct python *python)
+{
+	return python->free_threaded && python->major == 3 && python->minor == 13;
+}
+
 DEFINE_CLEANUP(struct python *, python_free);
 
 #endif

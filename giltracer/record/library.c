@@ -109,6 +109,11 @@ int preloading_check(struct preloading *ret, const struct python *python, struct
 {
 	CLEANUP(free) char *library = NULL;
 
+	/* See preload/nogil.c: without its layout the library would record nothing. */
+	if (python->free_threaded && !python_is_known_free_threaded(python))
+		return error_set(err, ENOTSUP,
+		                 "%s is a free-threaded build: the library knows that of 3.13 only",
+		                 python->command);
 	/* Unless it contains the GIL, the image may be the dynamic linker, which is static. */
 	if (check_image(python->image, !strcmp(python->image, python->library), err) < 0 ||
 	    check_image(python->library, false, err) < 0 ||

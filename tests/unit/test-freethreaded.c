@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Samples of a free-threaded interpreter's probes: what a thread parks for, and which import turns
  * the GIL on. */
+#include <errno.h>
 #include <limits.h>
+#include <string.h>
 
 #include "trace/perf/from_perf.h"
 
 #include "perfbuild.h"
+#include "python/python.h"
+#include "record/library.h"
 #include "tap.h"
 #include "trace/names.h"
 
@@ -148,8 +152,23 @@ static void test_gil(void)
 	ok(!next(EV_GIL_ON), "not one that an option keeps off, or that stays on already");
 }
 
+/* The library has a layout for one version. */
+static void test_library(void)
+{
+	struct python python = {
+		.command = (char[]){ "python3.14t" }, .major = 3, .minor = 14, .free_threaded = true
+	};
+	struct preloading preloading = { 0 };
+	struct error err = { 0 };
+
+	ok(preloading_check(&preloading, &python, &err) < 0 && err.code == ENOTSUP &&
+	           strstr(err.text, "knows that of 3.13 only"),
+	   "a version whose layout the library does not know is refused: %s", err.text);
+}
+
 int main(void)
 {
+	test_library();
 	test_parks();
 	test_gil();
 	source_close(source);
