@@ -146,6 +146,7 @@ struct spin {
  * @was_counted: it has had a slot before
  * @has_had_gil: it is one of Python's threads; @stops: it has stopped the world, or is about to;
  * @released_in: without a GIL: its innermost frame, which exists until it takes the GIL again; NULL: unknown
+ * @took: the semaphores that it took last, the last one first, and has not posted since; NULL: none
  * @putting_lock: it writes the two records of an event of a lock
  * @recording: process.recording when this was written
  * @last: the last event, while uprobes record; PRELOAD_END: none; @last_stamp, @last_gil: its own
@@ -164,6 +165,7 @@ struct self {
 	const struct gil *slot_gil;
 	bool was_counted, putting_lock, has_had_gil, stops;
 	const char *released_in;
+	const void *took[2];
 	struct spin spin;
 	struct init_call mutex[2], cond;
 	uint32_t recording;

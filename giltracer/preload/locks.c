@@ -172,7 +172,8 @@ static uint64_t awaited(const struct waits *w, const sem_t *sem)
  * is posted by another thread than has taken it: in queue.SimpleQueue, several threads may wait for
  * the lock that one of them has taken. If another thread has taken it last, and nobody has released it
  * since, that thread has it. An entry has bits of the semaphore's address and stream_self() of the
- * thread; a release removes it.
+ * thread; a release removes it, and another semaphore may overwrite it, so each thread knows the last
+ * two that it took.
  */
 #define TAKEN_BITS    12
 #define TAKEN_AT      4 /* alignment of a semaphore that malloc returned */
@@ -222,6 +223,8 @@ static inline bool is_of(uint64_t entry, const sem_t *sem)
 
 static inline void note_taken(const sem_t *sem)
 {
+	self.took[1] = self.took[0];
+	self.took[0] = sem;
 	atomic_store_explicit(taken_entry(sem), taken_by(sem, &self), memory_order_relaxed);
 }
 
@@ -245,6 +248,12 @@ static inline void note_released(const sem_t *sem)
 {
 	_Atomic uint64_t *entry = taken_entry(sem);
 
+	if (self.took[0] == sem) {
+		self.took[0] = self.took[1];
+		self.took[1] = NULL;
+	} else if (self.took[1] == sem) {
+		self.took[1] = NULL;
+	}
 	if (is_of(atomic_load_explicit(entry, memory_order_relaxed), sem))
 		atomic_store_explicit(entry, 0, memory_order_relaxed);
 }
@@ -491,7 +500,8 @@ static enum preload_lock_event examine(struct wait *w, const sem_t *sem)
 		return event ? event : PRELOAD_LOCK_IDLES;
 	}
 	w->lock = (uint64_t)(uintptr_t)sem;
-	if (is_signal(sem) || *taken_entry(sem) == taken_by(sem, w->me))
+	if (is_signal(sem) || w->me->took[0] == sem || w->me->took[1] == sem ||
+	    *taken_entry(sem) == taken_by(sem, w->me))
 		return PRELOAD_LOCK_IDLES;
 	return process.joined && !is_taken_by_other(sem, w->me) ? PRELOAD_LOCK_DOUBTS
 	                                                        : PRELOAD_LOCK_WAITS;

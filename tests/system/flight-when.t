@@ -42,7 +42,7 @@ watched() {
 
 expected='0 1'
 watched 'gil_wait>200ms' 1 waiter
-like "$(cat err)" 'thread [0-9]* of process [0-9]* waited for the GIL for [3-9][0-9][0-9]\.. ms: report: reports/' \
+like "$(cat err)" 'thread [0-9]* of process [0-9]* waited for the GIL for [2-9][0-9][0-9]\.. ms: report: reports/' \
 	'  it says who waited and for how long'
 ok '  the report says for what' grep -q 'libc.usleep(300000)' reports/*.html
 watched 'gil_kept > 0.2s' 1 waiter

@@ -265,6 +265,36 @@ def consume(q):
         pass
 
 
+class Crowded:
+    """The lock of a condition. When a thread that waits releases it, other locks are taken, more than the library
+    remembers."""
+
+    def __init__(self):
+        self.lock, self.released, self.crowded = threading.Lock(), [], []
+
+    def __getattr__(self, name):
+        return getattr(self.lock, name)
+
+    def __enter__(self):
+        return self.lock.__enter__()
+
+    def __exit__(self, *exception):
+        return self.lock.__exit__(*exception)
+
+    def release(self):
+        self.released.append(True)
+        until(lambda: self.crowded)
+        self.lock.release()
+
+    def take_others(self):
+        until(lambda: self.released)
+        locks = [threading.Lock() for _ in range(40000)]
+        for lock in locks:
+            lock.acquire()
+        self.crowded.append(True)
+        return locks
+
+
 def signals():
     """Idle threads: they wait for a lock only while a thread that has it, or they themselves, have no CPU."""
     delayed, delays = delay(), []
@@ -274,6 +304,13 @@ def signals():
     def notified():
         with condition:
             condition.wait()
+
+    crowd = Crowded()
+
+    def wait_in_crowd():
+        condition = threading.Condition(crowd)
+        with condition:
+            condition.wait(4 * HELD)
 
     def wait_for():
         other = threading.Condition()
@@ -295,11 +332,13 @@ def signals():
                thread_of(event.wait, 9, name='idle-timed'),
                thread_of(notified, name='idle-condition'),
                thread_of(wait_for, name='idle-wait-for'),
+               thread_of(wait_in_crowd, name='idle-crowded'),
                thread_of(produce, name='idle-producer')]
     # All but one of these wait for a lock that another one has taken.
     threads += [thread_of(consume, shared, name='idle-shared-%d' % i) for i in range(3)]
     for thread in threads:
         thread.start()
+    keep = crowd.take_others()
     time.sleep(HELD)
     for i in range(3):
         q.put(i)
@@ -318,6 +357,7 @@ def signals():
         condition.notify()
     for thread in threads:
         thread.join()
+    del keep
     with ThreadPoolExecutor(2, thread_name_prefix='idle-pool') as pool:
         # A thread of the pool may do more than one of these.
         pool_delays = dict(pool.map(lambda _: (time.sleep(HELD), (tid(), delay()))[1], range(4)))

@@ -55,7 +55,7 @@ def wrong():
     for name, t in threads.items():
         if name.startswith('idle-') and t['lock_wait_ns'] > 0.1 * t['total_ns'] + measured['idle']:
             yield name, 'waited', t['lock_wait_ns'], 'of', t['total_ns'], 'all had no CPU for', measured['idle']
-    if len([name for name in threads if name.startswith('idle-')]) != 12:
+    if len([name for name in threads if name.startswith('idle-')]) != 13:
         yield 'idle threads', sorted(threads)
     t = threads['impatient']
     if t['lock_waits'] != 3 or not 6e7 <= t['lock_wait_ns'] <= t['total_ns']:

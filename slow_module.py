@@ -1,0 +1,2 @@
+import __main__
+__main__.in_module()
