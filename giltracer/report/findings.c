@@ -223,7 +223,12 @@ static bool is_slow_start(const struct analysis *a, const struct chain *c)
 
 static void add_lock(struct str *out, const struct analysis *a, const struct finding *f)
 {
-	say_f_lock_waits(out, f->count, f->threads, f->longest_ns);
+	if (f->count == 1)
+		say_f_lock_wait(out, f->longest_ns);
+	else if (f->threads == 1)
+		say_f_lock_waits_one(out, f->count, f->longest_ns);
+	else
+		say_f_lock_waits(out, f->count, f->threads, f->longest_ns);
 	for (unsigned i = 0; i < f->chain_count; i++) {
 		const struct chain *c = f->chains[i];
 		struct function at = function_at(a->pass, c->at);
