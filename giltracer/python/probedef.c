@@ -598,7 +598,7 @@ int probedef_find(struct probedef **ret, const struct python *python, struct err
 	    def->layout.free_threaded != python->free_threaded)
 		return error_set(err, EINVAL, "%s: is for Python %u.%u%s", path, def->layout.major,
 		                 def->layout.minor, def->layout.free_threaded ? "t" : "");
-	def->is_published = read_table(&def->layout, python);
+	read_table(&def->layout, python);
 	if (expand_all(def, path, err) < 0)
 		return -1;
 	*ret = take(def);

@@ -46,7 +46,7 @@ struct probedef_function {
  * @shared: one GIL per process, identified by the link-time address of the first symbol in
  *          @identity that exists; otherwise one per interpreter, reached through @gil
  * @is_newer: for all versions from 3.13 on that have no definition of their own
- * @is_published: the layout is the one that the interpreter publishes
+ * @is_published: the layout is known from the interpreter alone
  * @has_frame: the layout contains how to find Python frames
  * @root: the symbol from which the layout's offsets lead to the threads of a running process; NULL:
  * there are no such offsets

@@ -269,7 +269,8 @@ static bool check_threads(const struct target *target, uint64_t interpreter)
 	return true;
 }
 
-/* The interpreter's own offsets come from a file that anybody can make. */
+/* The interpreter's own offsets come from a file that anybody can make. Of a known version they are
+ * those of its definition; memory that contradicts them has been changed, which its readers notice. */
 static int check_published(const struct target *target, struct error *err)
 {
 	const struct python *py = target->process.python;

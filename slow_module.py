@@ -1,2 +1,0 @@
-import __main__
-__main__.in_module()
