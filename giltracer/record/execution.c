@@ -1238,7 +1238,7 @@ static void watch(struct execution *e)
 		look_at_cost(e);
 		look_at_uprobes(e);
 		look_at_limit(e);
-		if (e->plan->flight_ns)
+		if (e->plan->flight_ns && !has_ended(e))
 			flight_watch_look(e->plan->watch, e->plan->preloading, e->plan->flight_ns);
 		if (e->look_ns && clock_now_ns() >= e->look_ns)
 			look(e);
