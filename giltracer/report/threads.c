@@ -71,7 +71,7 @@ static const struct {
 	uint64_t (*sum)(const struct model_thread *t);
 	enum presence presence;
 } numbers[NUMBERS] = {
-#define AT(member) offsetof(struct model_thread, member)
+#define AT(member) .offset = offsetof(struct model_thread, member)
 	[LIFE] = { "total_ns", .sum = whole_ns },
 	[HOLD] = { "hold_ns", AT(gil_ns[GIL_HOLD]) },
 	[WAIT] = { "wait_ns", .sum = model_thread_wait_ns },
