@@ -81,8 +81,8 @@ enum { IN_FRAME, IN_MEMORY };
 #define STR_END    64
 
 /**
- * A member of the table. Its words are counted from 0; the test memory-offsets.t compares their numbers
- * with CPython's headers.
+ * A member of the table. Its words are counted from 0; the test published.t shows that they lead to
+ * the same stacks and calls as the definitions of the versions do.
  * @word: by version; 0: there is none
  * @size: of the word with the size of its struct
  * @bytes: size of what is at the offset; @end: where that ends at the latest
