@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,9 @@
 
 #define PREFIX "giltracer-"
 #define SUFFIX ".html"
+
+/* The folder's descriptor in a process that writes a report. */
+#define FOLDER_FD 3
 
 /* A report, oldest first by name. */
 struct report {
@@ -35,6 +39,29 @@ static int compare(const void *a, const void *b)
 static bool is_report(const char *name)
 {
 	return str_has_prefix(name, PREFIX) && str_has_suffix(name, SUFFIX);
+}
+
+char *report_folder_path(const char *name)
+{
+	return xasprintf("/proc/self/fd/%d/%s", FOLDER_FD, name);
+}
+
+int report_folder_spawn(struct child *ret, int folder, const char *const argv[], struct error *err)
+{
+	CLEANUP(close) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	const struct child_fd fds[] = { { null, 0 }, { null, 1 }, { folder, FOLDER_FD } };
+	sigset_t none;
+	const struct child_spec spec = {
+		.file = "/proc/self/exe",
+		.argv = (char *const *)(uintptr_t)argv,
+		.fds = fds,
+		.fd_count = 3,
+		.own_group = true,
+		.mask = &none,
+	};
+
+	sigemptyset(&none);
+	return null < 0 ? error_errno(err, "/dev/null") : child_spawn(ret, &spec, err);
 }
 
 void report_folder_trim(int folder, unsigned limit_mib)

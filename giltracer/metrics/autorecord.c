@@ -182,13 +182,8 @@ void trigger_state_done(struct trigger_state *state)
 	vec_done(&state->values);
 }
 
-#define SELF "/proc/self/exe"
-
 /* How often the condition is checked. */
 #define PERIOD_NS NS_PER_SECOND
-
-/* The folder, in the process that records. */
-#define FOLDER 3
 
 /* A process that is watched. fired_ns: time of its last recording; 0: never */
 struct watched {
@@ -224,27 +219,13 @@ struct autorecord {
 static int record(struct autorecord *a, pid_t pid, struct error *err)
 {
 	CLEANUP(free) char *name = report_folder_name(pid);
-	CLEANUP(free) char *path = xasprintf("/proc/self/fd/%d/%s", FOLDER, name);
+	CLEANUP(free) char *path = report_folder_path(name);
 	CLEANUP(free) char *number = xasprintf("%d", (int)pid);
 	CLEANUP(free) char *seconds = xasprintf("%u", a->options.duration_s);
-	CLEANUP(close) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	const char *const argv[] = { "giltracer", "-q", "-p", number, "--duration",
 		                     seconds,     "-o", path, NULL };
-	const struct child_fd fds[] = { { null, 0 }, { null, 1 }, { a->folder, FOLDER } };
-	sigset_t none;
-	const struct child_spec spec = {
-		.file = SELF,
-		.argv = (char *const *)(uintptr_t)argv,
-		.fds = fds,
-		.fd_count = 3,
-		.own_group = true,
-		.mask = &none,
-	};
 
-	sigemptyset(&none);
-	if (null < 0)
-		return error_errno(err, "/dev/null");
-	if (child_spawn(&a->child, &spec, err) < 0)
+	if (report_folder_spawn(&a->child, a->folder, argv, err) < 0)
 		return -1;
 	a->pid = pid;
 	a->name = take(name);

@@ -126,33 +126,16 @@ int flight_watch_open(struct flight_watch *ret, const struct record_options *opt
 	return 0;
 }
 
-/* In the process that writes the report. */
-#define FOLDER_FD 3
-
 static int start_report(struct flight_watch *watch, struct error *err)
 {
 	CLEANUP(free) char *name = report_folder_name(getpid());
-	CLEANUP(free) char *path = xasprintf("/proc/self/fd/%d/%s", FOLDER_FD, name);
+	CLEANUP(free) char *path = report_folder_path(name);
 	CLEANUP(free) char *number = xasprintf("%d", (int)getpid());
-	CLEANUP(close) int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	const char *const argv[] = {
 		"giltracer", "snapshot", "-q", "-p", number, "-o", path, NULL
 	};
-	const struct child_fd fds[] = { { null, 0 }, { null, 1 }, { watch->folder, FOLDER_FD } };
-	sigset_t none;
-	const struct child_spec spec = {
-		.file = "/proc/self/exe",
-		.argv = (char *const *)(uintptr_t)argv,
-		.fds = fds,
-		.fd_count = 3,
-		.own_group = true,
-		.mask = &none,
-	};
 
-	sigemptyset(&none);
-	if (null < 0)
-		return error_errno(err, "/dev/null");
-	if (child_spawn(&watch->child, &spec, err) < 0)
+	if (report_folder_spawn(&watch->child, watch->folder, argv, err) < 0)
 		return -1;
 	watch->name = take(name);
 	return 0;
