@@ -57,7 +57,7 @@ void family_read(struct family *ret, pid_t pid)
 	read_family(ret, pid, DEPTH_MAX);
 }
 
-static bool is_python(pid_t pid)
+bool family_is_python(pid_t pid)
 {
 	struct process_python process;
 	struct error ignored;
@@ -76,7 +76,7 @@ static void find_pythons(struct family *ret, pid_t pid, unsigned depth)
 	if (depth)
 		read_children(&children, pid);
 	for (size_t i = 0; i < children.v.n && ret->v.n < PYTHONS_MAX; i++) {
-		if (is_python(children.v.v[i]))
+		if (family_is_python(children.v.v[i]))
 			*vec_push(&ret->v) = children.v.v[i];
 		else
 			find_pythons(ret, children.v.v[i], depth - 1);

@@ -3,6 +3,7 @@
 #ifndef GILTRACER_LIVE_FAMILY_H
 #define GILTRACER_LIVE_FAMILY_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "base/error.h"
@@ -14,6 +15,9 @@ struct family {
 
 /* Append the present descendants, without pid itself. Free with vec_done. */
 void family_read(struct family *ret, pid_t pid);
+
+/* Whether the process runs CPython. */
+bool family_is_python(pid_t pid);
 
 /*
  * The process that is meant by the number of a wrapper: a shell, sudo, uv run, an init, a loader.

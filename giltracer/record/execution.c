@@ -1311,17 +1311,6 @@ static int run_program(struct execution *e, struct error *err)
 
 /* ---- to join a process that runs already */
 
-static bool runs_python(pid_t pid)
-{
-	struct process_python process;
-	struct error ignored;
-
-	if (process_python_find(&process, pid, &ignored) < 0)
-		return false;
-	process_python_done(&process);
-	return true;
-}
-
 static int add_process(const struct execution *e, struct member *m, uint64_t until_ns,
                        struct error *err)
 {
@@ -1348,8 +1337,8 @@ static void add_processes(struct execution *e)
 	for (size_t i = 1; i < e->members.n; i++) {
 		struct member *m = &e->members.v[i];
 
-		if (!runs_python(m->pid) || add_process(e, m, until_ns, &err) == 0 ||
-		    !runs_python(m->pid))
+		if (!family_is_python(m->pid) || add_process(e, m, until_ns, &err) == 0 ||
+		    !family_is_python(m->pid))
 			continue;
 		log_warn("process %d, a child of the program, is not recorded: %s", (int)m->pid,
 		         err.text);
