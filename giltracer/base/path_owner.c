@@ -25,8 +25,8 @@
 #define NOBODY    65534
 #define LINKS_MAX 40 /* as the kernel */
 
-/* A part of a path: a folder, a link, or the file. Whether to continue behind it. */
-typedef bool see_part(void *data, const struct stat *st);
+/* A part of a path, at: a folder, a link, or the file. Whether to continue behind it. */
+typedef bool see_part(void *data, const char *at, const struct stat *st);
 
 /* Removes the last component. */
 static void go_up(struct str *at)
@@ -77,7 +77,7 @@ static int each_part(const char *path, see_part *see, void *data)
 	CLEANUP(free) char *rest = xstrdup(path);
 	struct stat st;
 
-	if (lstat("/", &st) < 0 || !see(data, &st))
+	if (lstat("/", &st) < 0 || !see(data, "/", &st))
 		return 0;
 	for (unsigned links = 0;;) {
 		size_t blank = strspn(rest, "/"), len = strcspn(rest + blank, "/");
@@ -92,7 +92,7 @@ static int each_part(const char *path, see_part *see, void *data)
 			str_addf(&at, "/%s", name);
 		if (lstat(at.len ? at.s : "/", &st) < 0)
 			return check_end(path, NULL);
-		if (!see(data, &st))
+		if (!see(data, at.len ? at.s : "/", &st))
 			return 0;
 		if (S_ISLNK(st.st_mode) && ++links > LINKS_MAX) {
 			errno = ELOOP;
@@ -129,10 +129,11 @@ static bool is_replaceable(const struct stat *st)
 }
 
 /* A user who made a link has chosen all that is behind it. */
-static bool see_owner(void *data, const struct stat *st)
+static bool see_owner(void *data, const char *at, const struct stat *st)
 {
 	uid_t *owner = data;
 
+	(void)at;
 	if (is_replaceable(st) || (st->st_uid && *owner && st->st_uid != *owner)) {
 		*owner = nobody();
 		return false;
@@ -151,10 +152,29 @@ uid_t path_owner(const char *path)
 	return owner;
 }
 
-static bool see_roots(void *data, const struct stat *st)
+static bool see_replaceable(void *data, const char *at, const struct stat *st)
+{
+	char **part = data;
+
+	if (is_replaceable(st))
+		*part = xstrdup(at);
+	return !*part && !(S_ISLNK(st->st_mode) && st->st_uid);
+}
+
+char *path_replaceable(const char *path)
+{
+	char *part = NULL;
+
+	if (*path == '/')
+		each_part(path, see_replaceable, &part);
+	return part;
+}
+
+static bool see_roots(void *data, const char *at, const struct stat *st)
 {
 	bool *roots = data;
 
+	(void)at;
 	*roots = st->st_uid == 0 && (S_ISLNK(st->st_mode) || !(st->st_mode & (S_IWGRP | S_IWOTH)));
 	return *roots;
 }

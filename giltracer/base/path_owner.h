@@ -15,6 +15,10 @@
  */
 uid_t path_owner(const char *path);
 
+/* The folder or file on the way that others than its owner can write to; NULL: none. The caller frees
+ * it. */
+char *path_replaceable(const char *path);
+
 /* Whether root owns the file and all folders and links on the way, and nobody else can write there. */
 bool path_is_roots(const char *path);
 

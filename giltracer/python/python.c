@@ -262,6 +262,7 @@ static int no_answer(const char *command, const struct captured *out, struct err
 
 static int cannot_run(const char *command, struct error *err)
 {
+	CLEANUP(free) char *part = NULL;
 	uid_t uid = who_runs(command);
 	struct stat st;
 
@@ -275,6 +276,13 @@ static int cannot_run(const char *command, struct error *err)
 			"not executed by root, since other users may be able to change it: "
 			"start it from its file",
 			command);
+	part = path_replaceable(command);
+	if (part)
+		return error_set(
+			err, EACCES,
+			"%s: other users can write to %s, so root executes the interpreter "
+			"as user %u only, who may not execute it: chmod go-w %s",
+			command, part, uid, part);
 	return error_set(err, EACCES,
 	                 "%s: cannot be executed as user %u, its owner or the caller of sudo",
 	                 command, uid);

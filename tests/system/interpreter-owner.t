@@ -38,5 +38,12 @@ rm -f log/ran-as
 run "$GILTRACER" probes --python "$scratch/ours/python3"
 is "$(sort -u log/ran-as)" 0 'else as root'
 
+# Everybody can replace it, so root executes it as nobody, who may not: the folder is named.
+mkdir -p open/closed && cp ours/python3 open/closed/ && chmod 700 open/closed && chmod 777 open
+exits 125 'an interpreter in a folder that all users can write to' \
+	"$GILTRACER" probes --python "$scratch/open/closed/python3"
+like "$(cat err)" "/open/closed/python3: other users can write to $scratch/open, .* chmod go-w $scratch/open\$" \
+	'  is told which one'
+
 leaves_nothing
 done_testing
