@@ -215,13 +215,18 @@ static struct source *with_held(const struct job *job, struct source *perf)
 {
 	CLEANUP(free) char *path = NULL;
 	struct source *held;
-	struct error ignored;
+	struct error err;
 
 	if (is_stacks(job->pass) || !is_native(job->session) || !job->pass->python_trace)
 		return perf;
 	path = file_in(job->dir, job->pass->python_trace);
-	if (from_preload_open(&held, path, perf, &ignored) < 0)
+	if (from_preload_open(&held, path, perf, &err) < 0) {
+		add_warning(job->loaded,
+		            "%s: waits for locks are missing, and a hold of the GIL counts for the "
+		            "function in which it ended",
+		            err.text);
 		return perf;
+	}
 	job->loaded->locks_known = true;
 	return source_with_held(held, perf);
 }

@@ -149,7 +149,8 @@ static void test_no_children(const char *dir)
 /* Each of several flaws is reported. */
 static void test_warnings(const char *dir)
 {
-	static const char *const warnings[] = { "neither files nor lines", "counts as sleep",
+	static const char *const warnings[] = { "neither files nor lines",
+		                                "waits for locks are missing", "counts as sleep",
 		                                "is truncated" };
 	CLEANUP(str_done) struct str recording = { 0 };
 	CLEANUP(session_free) struct session *session = session_new();
@@ -164,15 +165,18 @@ static void test_warnings(const char *dir)
 	pass.perf_data = write_file(dir, "perf.data", &recording);
 	pass.wakeups = xasprintf("%s/none", dir);
 	pass.code_objects = xasprintf("%s/none", dir);
+	pass.python_trace = xasprintf("%s/none", dir);
+	session->python_trace = xstrdup(SESSION_TRACE_NATIVE);
 	session->cpus = 2;
 	session_add_pass(session, &pass);
 	free(pass.perf_data);
 	free(pass.wakeups);
 	free(pass.code_objects);
-	if (!ok(report_load(&loaded, session, dir, &err) == 0, "a session with three flaws"))
+	free(pass.python_trace);
+	if (!ok(report_load(&loaded, session, dir, &err) == 0, "a session with four flaws"))
 		return;
-	is_u64(loaded->warnings.n, 3, "each of them is reported");
-	for (size_t i = 0; i < 3 && i < loaded->warnings.n; i++)
+	is_u64(loaded->warnings.n, 4, "each of them is reported");
+	for (size_t i = 0; i < 4 && i < loaded->warnings.n; i++)
 		ok(strstr(loaded->warnings.v[i], warnings[i]) != NULL, "  %s", warnings[i]);
 	report_unload(loaded, 1);
 }
