@@ -44,6 +44,16 @@ ok(
 	await page.evaluate(() => !!performance.getEntriesByName("gt-overview").length),
 	"there was a first picture",
 );
+is(
+	await page.evaluate(() => {
+		const frame = document.body.appendChild(document.createElement("iframe"));
+		const known = new Set(Object.getOwnPropertyNames(frame.contentWindow));
+		frame.remove();
+		return Object.getOwnPropertyNames(window).filter(name => !known.has(name));
+	}),
+	["gt"],
+	"its scripts share one name with the rest of the document",
+);
 // Run it later, since the browser suspends the policy while a test evaluates code.
 is(
 	await page.evaluate(

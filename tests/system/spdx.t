@@ -10,7 +10,7 @@ files=$(
 	find giltracer probes share tests .ci -type f 2>/dev/null |
 		grep -vE '\.(md|json|txt|gz|png|log|trs|o|a|out|in|data|perf|pyc)$' |
 		grep -vE '/(\.deps|seeds|golden|data|node_modules|__pycache__)/' |
-		grep -vE '/(\.dirstamp|build-tree)$|^share/report/page\.html$|^tests/chromium-renders\.'
+		grep -vE '/(\.dirstamp|build-tree)$|^share/report/(page\.html$|built/)|^tests/chromium-renders\.'
 	ls configure.ac Makefile.am quickstart 2>/dev/null
 )
 # shellcheck disable=SC2086 # lists of names without blanks
