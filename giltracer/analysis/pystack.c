@@ -72,88 +72,69 @@ void pystack_done(struct pystack *py)
 	vec_done(&py->ns);
 }
 
-/* A call that has not ended yet. */
-struct open_call {
-	uint64_t end_ns;
-	uint32_t stack;
-};
+#define NO_STACK UINT32_MAX
 
-/**
- * @at: end of the time that has been charged; @next: the next stretch
- */
-struct walk {
-	struct pystack *py;
-	const struct stretches *stretches;
-	uint64_t at;
-	size_t next;
-	VEC(struct open_call) open;
-};
-
-/* Charges the time from w->at to end_ns to stack, which was running. */
-static void charge_until(struct walk *w, uint64_t end_ns, uint32_t stack)
+void calls_go_to(struct calls_now *c, uint64_t time_ns)
 {
-	while (w->next < w->stretches->n) {
-		const struct stretch *s = &w->stretches->v[w->next];
-		uint64_t from = s->start_ns > w->at ? s->start_ns : w->at;
-		uint64_t to = s->end_ns < end_ns ? s->end_ns : end_ns;
+	while (c->st && c->next < c->st->n && c->st->v[c->next].start_ns <= time_ns) {
+		const struct slice *slice = &c->st->v[c->next++];
 
-		if (from < to)
-			w->py->ns.v[stack] += (to - from) * s->weight;
-		if (s->end_ns > end_ns)
-			break;
-		w->next++;
+		/* Calls that have ended, and those that are nested deeper. */
+		while (c->open.n && (c->open.n > slice->depth ||
+		                     c->open.v[c->open.n - 1].end_ns <= slice->start_ns))
+			c->open.n--;
+		*vec_push(&c->open) = (struct open_call){ slice->start_ns + slice->dur_ns,
+			                                  slice->name, NO_STACK };
 	}
-	if (end_ns > w->at)
-		w->at = end_ns;
+	while (c->open.n && c->open.v[c->open.n - 1].end_ns <= time_ns)
+		c->open.n--;
 }
 
-static uint32_t top(const struct walk *w)
+uint32_t calls_stack(struct calls_now *c)
 {
-	return w->open.n ? w->open.v[w->open.n - 1].stack : 0;
-}
+	size_t depth = c->open.n < PYSTACK_DEPTH_MAX ? c->open.n : PYSTACK_DEPTH_MAX, i = depth;
 
-/* Closes the calls that have ended by time_ns, and all that are nested deeper than depth. */
-static void close_calls(struct walk *w, uint64_t time_ns, size_t depth)
-{
-	while (w->open.n) {
-		uint64_t end = w->open.v[w->open.n - 1].end_ns;
+	while (i && c->open.v[i - 1].stack == NO_STACK)
+		i--;
+	for (; i < depth; i++) {
+		struct stack_frame frame = { .parent = i ? c->open.v[i - 1].stack : c->base,
+			                     .name = c->open.v[i].name,
+			                     .flags = STACK_PYTHON };
 
-		if (end > time_ns && w->open.n <= depth)
-			return;
-		charge_until(w, end < time_ns ? end : time_ns, top(w));
-		w->open.n--;
+		c->open.v[i].stack = stacks_id(c->stacks, &frame);
 	}
+	return depth ? c->open.v[depth - 1].stack : c->base;
 }
 
-static void open_call(struct walk *w, const struct slice *slice)
+uint64_t calls_until(const struct calls_now *c)
 {
-	struct stack_frame frame = {
-		.parent = top(w),
-		.name = slice->name,
-		.flags = STACK_PYTHON,
-	};
-	uint32_t id = frame.parent;
+	uint64_t end_ns = c->open.n ? c->open.v[c->open.n - 1].end_ns : UINT64_MAX;
 
-	if (w->open.n < PYSTACK_DEPTH_MAX)
-		id = stacks_id(w->py->stacks, &frame);
-	while (w->py->ns.n <= id)
-		*vec_push(&w->py->ns) = 0;
-	*vec_push(&w->open) = (struct open_call){ slice->start_ns + slice->dur_ns, id };
+	if (c->st && c->next < c->st->n && c->st->v[c->next].start_ns < end_ns)
+		return c->st->v[c->next].start_ns;
+	return end_ns;
 }
 
 void pystack_charge(struct pystack *py, const struct slice_thread *st,
                     const struct stretches *stretches)
 {
-	struct walk w = { .py = py, .stretches = stretches };
+	struct calls_now calls = { .st = st, .stacks = py->stacks };
 
-	for (size_t i = 0; st && i < st->n && w.next < stretches->n; i++) {
-		close_calls(&w, st->v[i].start_ns, st->v[i].depth);
-		charge_until(&w, st->v[i].start_ns, top(&w));
-		open_call(&w, &st->v[i]);
+	for (size_t i = 0; i < stretches->n; i++) {
+		const struct stretch *s = &stretches->v[i];
+
+		for (uint64_t at = s->start_ns, end; at < s->end_ns; at = end) {
+			uint32_t stack;
+
+			calls_go_to(&calls, at);
+			stack = calls_stack(&calls);
+			end = calls_until(&calls) < s->end_ns ? calls_until(&calls) : s->end_ns;
+			while (py->ns.n <= stack)
+				*vec_push(&py->ns) = 0;
+			py->ns.v[stack] += (end - at) * s->weight;
+		}
 	}
-	close_calls(&w, UINT64_MAX, 0);
-	charge_until(&w, UINT64_MAX, 0);
-	vec_done(&w.open);
+	vec_done(&calls.open);
 }
 
 struct pystack_top pystack_top(const struct pystack *py)

@@ -33,6 +33,31 @@ struct stretches stretches_of_lane(const struct lane *lane, uint32_t mask);
  * Free with vec_done. */
 struct stretches stretches_blamed(const struct model *model, uint32_t thread);
 
+/* A call that has not ended yet. stack: its id, once somebody asked for it. */
+struct open_call {
+	uint64_t end_ns;
+	uint32_t name, stack;
+};
+
+/**
+ * The calls that a thread is executing, at a time that only moves forward.
+ * @st: its calls; NULL: none are known; @stacks: where its stacks get their ids, as callees of stack
+ * @base; all are set by the user, who frees open with vec_done
+ */
+struct calls_now {
+	const struct slice_thread *st;
+	struct stacks *stacks;
+	uint32_t base;
+	size_t next;
+	VEC(struct open_call) open;
+};
+
+void calls_go_to(struct calls_now *calls, uint64_t time_ns);
+/* The id of the stack that is executed; base: no call is known to be. */
+uint32_t calls_stack(struct calls_now *calls);
+/* That is so at least until then. */
+uint64_t calls_until(const struct calls_now *calls);
+
 /**
  * @stacks: frames are functions; their names are ids of the trace's names
  * @ns: time charged to each stack itself, by id; id 0: no Python call is known to have run

@@ -345,6 +345,7 @@ void meta_write(const struct analysis *a, const struct rows *rows, FILE *out)
 	jsonw_end(&w);
 	tasks_meta(&w, a);
 	put_source(&w, a);
+	meeting_write(&w, a);
 	jsonw_end(&w);
 	jsonw_finish(&w);
 }

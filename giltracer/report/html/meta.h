@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "analysis/analysis.h"
+#include "base/jsonw.h"
 #include "model/model.h"
 #include "report/html/encode.h"
 
@@ -24,6 +25,9 @@
 
 /* rows are those of the passes, by index. */
 void meta_write(const struct analysis *analysis, const struct rows *rows, FILE *out);
+
+/* Writes the member "meeting" into the open object. */
+void meeting_write(struct jsonw *w, const struct analysis *analysis);
 
 /* Shares of each GIL state in equal slices of time, of the main pass. */
 void overview_write(const struct analysis *analysis, FILE *out);

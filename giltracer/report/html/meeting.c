@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* The stacks that waited, and those that others executed meanwhile, for the flame graph of both. */
+#include "report/html/meta.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "analysis/meeting.h"
+#include "base/cleanup.h"
+#include "base/idmap.h"
+#include "base/str.h"
+#include "report/phrases.h"
+#include "report/words.h"
+#include "trace/names.h"
+#include "trace/source.h"
+
+#define NAME_COLUMNS 200
+
+/* The pairs with most time; the others keep their outermost frames only. */
+#define PAIRS 4000
+
+/* A frame; the root's index is 0, and its members are, too. */
+struct node {
+	uint32_t parent, name;
+};
+
+/* Two trees in one, and the pairs of their nodes. @nodes: callers first; @index: by parent and name; @of: by
+ * stack of a meeting */
+struct tree {
+	struct names *names;
+	VEC(struct node) nodes;
+	VEC(struct meeting_pair) pairs;
+	struct idmap index, of, pair_index;
+};
+
+static void tree_init(struct tree *t)
+{
+	*t = (struct tree){ .names = names_new() };
+	*vec_push(&t->nodes) = (struct node){ 0 };
+}
+
+static void tree_done(struct tree *t)
+{
+	names_free(t->names);
+	vec_done(&t->nodes);
+	vec_done(&t->pairs);
+	idmap_done(&t->index);
+	idmap_done(&t->of);
+	idmap_done(&t->pair_index);
+}
+
+static uint32_t node_at(struct tree *t, uint32_t parent, const char *text)
+{
+	uint32_t name = names_id(t->names, text, strlen(text)), at;
+
+	if (idmap_add(&t->index, idmap_pair(parent, name), (uint32_t)t->nodes.n, &at))
+		*vec_push(&t->nodes) = (struct node){ parent, name };
+	return at;
+}
+
+/* Whether the frame is one of those that start every thread. */
+static bool is_start(const char *text)
+{
+	return (str_has_prefix(text, "Thread._bootstrap") || str_has_prefix(text, "Thread.run ")) &&
+	       strstr(text, "threading.py:");
+}
+
+static void add_text(struct str *out, const struct analysis *a, const struct stack_frame *f)
+{
+	const struct thread_group *group;
+
+	switch (f->flags) {
+	case MEETING_NOBODY:
+		str_adds(out, phrase(PHRASE_nobody_handoff));
+		return;
+	case MEETING_UNKNOWN:
+		str_adds(out, phrase(PHRASE_holder_unknown));
+		return;
+	case MEETING_GROUP:
+		group = &a->rows.v.v[f->name];
+		if (group->threads > 1)
+			str_addf(out, "%s ×%" PRIu32, str_get(&group->name), group->threads);
+		else
+			wording_add_thread(out, a->pass, group->first);
+		return;
+	case MEETING_CALL:
+		str_adds(out, names_get(a->pass->slices->names, f->name));
+		return;
+	default:
+		str_addf(out, "%s (%s:%" PRIu32 ")", names_get(a->pass->source->names, f->name),
+		         names_get(a->pass->source->names, f->module), f->line);
+	}
+}
+
+/* The node of a stack, or of its outermost frame. */
+static uint32_t node_of(struct tree *t, const struct analysis *a, const struct stacks *stacks,
+                        uint32_t stack, bool outermost)
+{
+	VEC(uint32_t) path = { 0 };
+	uint32_t node = 0;
+
+	for (; stack && (node = idmap_get(&t->of, stack)) == IDMAP_NONE;
+	     stack = stacks_get(stacks, stack)->parent)
+		*vec_push(&path) = stack;
+	if (!stack)
+		node = 0;
+	while (path.n) {
+		CLEANUP(str_done) struct str text = { 0 };
+
+		stack = path.v[--path.n];
+		add_text(&text, a, stacks_get(stacks, stack));
+		if (!node || t->nodes.v[node].parent || !is_start(str_get(&text)))
+			node = node_at(t, node, str_get(&text));
+		idmap_set(&t->of, stack, node);
+	}
+	while (outermost && t->nodes.v[node].parent)
+		node = t->nodes.v[node].parent;
+	vec_done(&path);
+	return node;
+}
+
+static void add_pair(struct tree *t, uint32_t waits, uint32_t holds, uint64_t ns)
+{
+	uint32_t at;
+
+	if (idmap_add(&t->pair_index, idmap_pair(waits, holds), (uint32_t)t->pairs.n, &at))
+		*vec_push(&t->pairs) = (struct meeting_pair){ waits, holds, 0 };
+	t->pairs.v[at].ns += ns;
+}
+
+/* Writes the trees, and the pairs [waited, held, ns]; nothing without pairs. cut_ns: see FORMAT.md */
+static void put(struct jsonw *w, const char *key, const struct tree *t, uint64_t cut_ns)
+{
+	uint64_t ns = 0;
+
+	if (!t->pairs.n)
+		return;
+	jsonw_object(w, key);
+	jsonw_array(w, "names");
+	for (uint32_t i = 0; i < names_count(t->names); i++)
+		jsonw_string(w, NULL, names_get(t->names, i));
+	jsonw_end(w);
+	jsonw_array(w, "nodes");
+	for (size_t i = 1; i < t->nodes.n; i++) {
+		jsonw_u64(w, NULL, t->nodes.v[i].parent);
+		jsonw_u64(w, NULL, t->nodes.v[i].name);
+	}
+	jsonw_end(w);
+	jsonw_array(w, "pairs");
+	for (size_t i = 0; i < t->pairs.n; i++) {
+		jsonw_u64(w, NULL, t->pairs.v[i].waits);
+		jsonw_u64(w, NULL, t->pairs.v[i].holds);
+		jsonw_u64(w, NULL, t->pairs.v[i].ns);
+		ns += t->pairs.v[i].ns;
+	}
+	jsonw_end(w);
+	jsonw_u64(w, "ns", ns);
+	jsonw_u64(w, "cut_ns", cut_ns);
+	jsonw_end(w);
+}
+
+static void put_gil(struct jsonw *w, const struct analysis *a)
+{
+	struct meeting m;
+	struct tree t;
+	uint64_t cut_ns;
+
+	meeting_find(&m, a->pass, &a->rows, MEETING_WORK);
+	cut_ns = m.undivided_ns;
+	tree_init(&t);
+	for (size_t i = 0; i < m.pairs.n; i++) {
+		const struct meeting_pair *pair = &m.pairs.v[i];
+
+		add_pair(&t, node_of(&t, a, m.stacks, pair->waits, i >= PAIRS),
+		         node_of(&t, a, m.stacks, pair->holds, i >= PAIRS), pair->ns);
+		cut_ns += i >= PAIRS ? pair->ns : 0;
+	}
+	put(w, "gil", &t, cut_ns);
+	tree_done(&t);
+	meeting_done(&m);
+}
+
+/* A lock with the line that waited, and what the last thread of the chain did, with its line. */
+static void put_locks(struct jsonw *w, const struct analysis *a)
+{
+	struct tree t;
+
+	tree_init(&t);
+	for (size_t i = 0; i < a->chains.v.n; i++) {
+		const struct chain *chain = &a->chains.v.v[i];
+		struct lock_name lock = lock_name_of(a->recording, a->pass, chain->waits_in);
+		struct function at = function_at(a->pass, chain->at);
+		CLEANUP(str_done) struct str waits = { 0 }, in = { 0 };
+		uint32_t holds = node_at(&t, 0, wording_chain(chain));
+
+		wording_add_lock_in(&waits, &lock, NAME_COLUMNS);
+		if (at.name) {
+			wording_add_function(&in, &at, NAME_COLUMNS);
+			holds = node_at(&t, holds, str_get(&in));
+		}
+		add_pair(&t, node_at(&t, 0, str_get(&waits)), holds, chain->ns);
+	}
+	put(w, "locks", &t, 0);
+	tree_done(&t);
+}
+
+void meeting_write(struct jsonw *w, const struct analysis *a)
+{
+	jsonw_object(w, "meeting");
+	put_gil(w, a);
+	put_locks(w, a);
+	jsonw_end(w);
+}
