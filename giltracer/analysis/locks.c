@@ -168,13 +168,16 @@ static uint32_t place_of(struct places *p, uint32_t frame)
 /**
  * @work: number of spans that may still be examined, so that the time is bounded
  * @rows: by pair of places, end and through
+ * @waits: numbers by pair of places; @wait_ns: by number; @of_row: the number of a row's places
  * @waiter, @waits_in, @user_frame, @lock: of the wait that is being followed
  */
 struct following {
 	const struct model *model;
 	uint64_t work, blocked_work;
 	struct places places;
-	struct idmap rows;
+	struct idmap rows, waits;
+	VEC(uint64_t) wait_ns;
+	VEC(uint32_t) of_row;
 	struct chains *ret;
 	uint32_t waiter, waits_in, user_frame, lock;
 };
@@ -185,10 +188,13 @@ static struct chain *row_of(struct following *f, enum chain_end end, uint32_t at
 	                             place_of(&f->places, f->user_frame));
 	uint64_t key = (places * 31 + place_of(&f->places, at)) * 2 * CHAIN_ENDS + end * 2 +
 	               through;
-	uint32_t row = idmap_get(&f->rows, key);
+	uint32_t row = idmap_get(&f->rows, key), wait;
 
 	if (row != IDMAP_NONE)
 		return &f->ret->v.v[row];
+	if (idmap_add(&f->waits, places, (uint32_t)f->wait_ns.n, &wait))
+		*vec_push(&f->wait_ns) = 0;
+	*vec_push(&f->of_row) = wait;
 	idmap_set(&f->rows, key, (uint32_t)f->ret->v.n);
 	*vec_push(&f->ret->v) = (struct chain){ .waits_in = f->waits_in,
 		                                .at = at,
@@ -226,6 +232,7 @@ static void charge(struct following *f, enum chain_end end, uint32_t thread, uin
 	struct chain *row = row_of(f, end, at, through);
 
 	row->ns += to - from;
+	f->wait_ns.v[f->of_row.v[row - f->ret->v.v]] += to - from;
 	if (row->lock != f->lock)
 		row->lock = MODEL_NONE;
 	row->parts++;
@@ -403,8 +410,13 @@ struct chains chains_find(const struct recording_pass *pass)
 			follow_lock(&f, f.waiter, i, s->start_ns, lane_span_end(lane, i), 0);
 		}
 	}
+	for (size_t i = 0; i < ret.v.n; i++)
+		ret.v.v[i].wait_ns = f.wait_ns.v[f.of_row.v[i]];
 	places_done(&f.places);
 	idmap_done(&f.rows);
+	idmap_done(&f.waits);
+	vec_done(&f.wait_ns);
+	vec_done(&f.of_row);
 	if (ret.v.n)
 		qsort(ret.v.v, ret.v.n, sizeof(*ret.v.v), compare_chains);
 	return ret;

@@ -125,7 +125,7 @@ enum chain_end {
  * @lock: index in the model's locks; MODEL_NONE: there are several
  * @through: the thread that released the lock waited itself meanwhile
  * @ns: summed over the waiting threads; @asleep_ns: CHAIN_WITHOUT_GIL: the part of it in which the
- * thread is known to have slept
+ * thread is known to have slept; @wait_ns: of all chains of waits in the same lines
  * @parts: number of parts; @longest_ns: of one part, at @longest_at_ns in @waiter
  * @thread: the thread at the end of the chain; MODEL_NONE: there are several, or none
  */
@@ -133,7 +133,7 @@ struct chain {
 	uint32_t waits_in, at, thread, waiter, lock;
 	enum chain_end end;
 	bool through, several;
-	uint64_t ns, asleep_ns, parts, longest_ns, longest_at_ns;
+	uint64_t ns, asleep_ns, wait_ns, parts, longest_ns, longest_at_ns;
 };
 
 /* @ns: of all of them, which is the time that all threads waited for locks */

@@ -439,6 +439,30 @@ static enum verdict_kind evidence_gil(const struct evidence *e)
 	                                 : VERDICT_GIL_NONE;
 }
 
+/* The deadlock that lasted longest, as one does that lasts until the end; NULL: none. */
+static const struct model_deadlock *main_deadlock(const struct model *m)
+{
+	const struct model_deadlock *most = NULL;
+
+	for (size_t i = 0; i < m->deadlocks.n; i++) {
+		const struct model_deadlock *d = &m->deadlocks.v[i];
+
+		if (d->end_ns == m->end_ns)
+			return d;
+		if (!most || d->end_ns - d->start_ns > most->end_ns - most->start_ns)
+			most = d;
+	}
+	return most;
+}
+
+/* Threads that block each other until the end never get further, however long that has lasted. */
+static bool is_stuck(const struct evidence *e)
+{
+	const struct model_deadlock *d = main_deadlock(e->model);
+
+	return d && d->end_ns == e->model->end_ns && d->end_ns - d->start_ns >= VERDICT_SHORT_NS;
+}
+
 static bool evidence_is_lock_bound(const struct evidence *e)
 {
 	return e->lock_victim.percent >= VERDICT_MUCH && e->lock_wait_ns >= VERDICT_SHORT_NS &&
@@ -486,6 +510,8 @@ static enum verdict_kind evidence_judge(struct evidence *e)
 		return VERDICT_HELD;
 	if (is_nothing(e))
 		return sampled ? VERDICT_SAMPLED : VERDICT_NOTHING;
+	if (is_stuck(e))
+		return VERDICT_LOCK_BOUND;
 	if (e->wall_ns < VERDICT_SHORT_NS)
 		return VERDICT_TOO_SHORT;
 	if (evidence_is_lock_bound(e))
@@ -726,16 +752,20 @@ static void find_locks(struct verdict *v, const struct analysis *a)
 		reasons_add(&v->because, REASON_NO_LOCKS);
 }
 
-/* The chain to which half of the waits for locks belong; NULL: there is none, or its cause is not
- * known. */
+/* The largest chain of the lock for which threads waited for half of the time or more; NULL: there is none. */
 static const struct chain *main_chain(const struct analysis *a)
 {
-	const struct chain *chain = a->chains.v.n ? &a->chains.v.v[0] : NULL;
+	for (size_t i = 0; i < a->chains.v.n; i++)
+		if (facts_percent(a->chains.v.v[i].wait_ns, a->chains.ns) >= CHAIN_MOST)
+			return &a->chains.v.v[i];
+	return NULL;
+}
 
+/* Whether most of the waiting passed while threads did the same, and it is known what. */
+static bool has_one_cause(const struct analysis *a, const struct chain *chain)
+{
 	return chain && facts_percent(chain->ns, a->chains.ns) >= CHAIN_MOST &&
-	                       (chain->end == CHAIN_HELD_GIL || chain->end == CHAIN_WITHOUT_GIL)
-	               ? chain
-	               : NULL;
+	       (chain->end == CHAIN_HELD_GIL || chain->end == CHAIN_WITHOUT_GIL);
 }
 
 /* Many threads queue for a lock that none of them has for long. */
@@ -754,20 +784,6 @@ static bool add_convoy(struct reasons *to, const struct analysis *a, const struc
 	r->ns = lock->wanted_ns / lock->releases;
 	r->count = (uint64_t)((double)lock->releases * 1e9 / (double)lock->wanted_ns);
 	return true;
-}
-
-/* The deadlock that lasted longest; NULL: none, or a short one, that a time-out ended. */
-static const struct model_deadlock *main_deadlock(const struct model *m)
-{
-	const struct model_deadlock *most = NULL;
-
-	for (size_t i = 0; i < m->deadlocks.n; i++) {
-		const struct model_deadlock *d = &m->deadlocks.v[i];
-
-		if (!most || d->end_ns - d->start_ns > most->end_ns - most->start_ns)
-			most = d;
-	}
-	return most;
 }
 
 /* How long the thread waited for room in queues, which by made, and where it waited longest. */
@@ -1366,7 +1382,10 @@ static void find_headline(struct reasons *to, const struct analysis *a, enum ver
 		r = reasons_add(to, REASON_LOCK_BOUND);
 		add_victim(r, &e->lock_victim);
 		r->chain = main_chain(a);
-		r->other_percent = r->chain ? facts_percent(r->chain->ns, a->chains.ns) : 0;
+		r->caused = has_one_cause(a, r->chain);
+		if (r->chain)
+			r->other_percent = facts_percent(
+				r->caused ? r->chain->ns : r->chain->wait_ns, a->chains.ns);
 		return;
 	case VERDICT_CPU_STARVED:
 		add_cpus(to, e,
@@ -1520,7 +1539,8 @@ static void find_because(struct verdict *v, const struct analysis *a)
 		find_culprit(v, a);
 		return;
 	case VERDICT_LOCK_BOUND:
-		add_chains(&v->because, &v->advice, a, main_chain(a));
+		add_chains(&v->because, &v->advice, a,
+		           has_one_cause(a, main_chain(a)) ? main_chain(a) : NULL);
 		return;
 	case VERDICT_CPU_STARVED:
 		if (!evidence_is_throttled(e)) {
@@ -1535,7 +1555,8 @@ static void find_because(struct verdict *v, const struct analysis *a)
 	case VERDICT_IO_BOUND:
 		reasons_add(&v->because, REASON_STATES);
 		/* Without GIL events, it was the stacks that were recorded. */
-		if (!a->recording->state_detect && a->recording->gil_detect)
+		if (v->headline.v.v[0].code != REASON_STAGE && !a->recording->state_detect &&
+		    a->recording->gil_detect)
 			reasons_add(&v->advice, ADVICE_STATE_DETECT);
 		return;
 	case VERDICT_NATIVE_WORK:

@@ -8,6 +8,7 @@
  *	idle             no thread had a CPU at any time: all were asleep, or stopped
  *	held             no event of a GIL was recorded, because one thread held it throughout
  *	nothing          no event of a GIL and no state of a thread was recorded
+ *	lock-bound       threads blocked each other until the end, for at least VERDICT_SHORT_NS
  *	too-short        less than VERDICT_SHORT_NS was recorded
  *	lock-bound       a thread (or a group of GROUP_MIN_THREADS threads) that lived for
  *	                 VERDICT_LIFE % of the recording waited for locks of the program for
@@ -273,7 +274,7 @@ struct reason_function {
  * @name: name of a module; any bytes
  * @place: a place where threads were sampled
  * @delay: the delay of a task
- * @chain: waits for locks, and what was done meanwhile
+ * @chain: waits for locks, and what was done meanwhile; @caused: this explains most of the waits
  * @variable: refers to the object of type of
  * @frame, @of: where a thread was blocked, as in struct locks_place
  * @deadlock, @part: borrowed from the model and the critical path
@@ -291,6 +292,7 @@ struct reason {
 	const struct sampled_place *place;
 	const struct task_delay *delay;
 	const struct chain *chain;
+	bool caused;
 	const struct model_deadlock *deadlock;
 	const struct path_part *part;
 };

@@ -233,20 +233,20 @@ static void add_lock(struct str *out, const struct analysis *a, const struct fin
 		const struct chain *c = f->chains[i];
 		struct function at = function_at(a->pass, c->at);
 		double percent = facts_percent(c->ns, f->cost_ns);
-		CLEANUP(str_done) struct str does = { 0 };
+		CLEANUP(str_done) struct str in = { 0 }, does = { 0 };
 
 		str_adds(out, i ? ", " : " ");
-		wording_add_function(&does, &at, NAME_COLUMNS);
+		wording_add_function(&in, &at, NAME_COLUMNS);
 		if (is_slow_start(a, c))
-			say_f_slow(&does);
+			say_f_slow(&in);
+		if (at.name)
+			wording_add_meanwhile(&does, c, str_get(&in));
 		if (c->end == CHAIN_FREE)
-			say_f_chain_free(out, percent);
+			(c->through ? say_f_chain_waited_free : say_f_chain_free)(out, percent);
 		else if (c->end == CHAIN_UNKNOWN)
 			say_f_chain_unknown(out, percent);
-		else if (at.name)
-			say_f_chain_in(out, percent, wording_chain(c), str_get(&does));
 		else
-			say_f_chain(out, percent, wording_chain(c));
+			say_f_chain(out, percent, at.name ? str_get(&does) : wording_chain(c));
 	}
 	str_addc(out, '.');
 	add_source(out, a, f);

@@ -194,7 +194,15 @@ static void add_meanwhile(struct str *out, const struct analysis *a, const struc
 		return;
 	}
 	add_function(&in, &at, NAME_COLUMNS);
-	say_lock_in(out, wording_chain(chain), str_get(&in));
+	wording_add_meanwhile(out, chain, str_get(&in));
+}
+
+void wording_add_meanwhile(struct str *out, const struct chain *chain, const char *at)
+{
+	/* The function in which a hold of the GIL ended, or the lock was released, is known. Others may have
+	 * run before. */
+	(chain->end == CHAIN_HELD_GIL ? say_chain_up_to : say_lock_in)(out, wording_chain(chain),
+	                                                               at);
 }
 
 const char *wording_chain(const struct chain *chain)
@@ -560,31 +568,34 @@ static void add_lock_waits(struct str *out, const struct analysis *a, const stru
 {
 	bool too = r->code == REASON_LOCK_BOUND_TOO;
 	CLEANUP(str_done) struct str name = { 0 }, lock = { 0 }, does = { 0 };
+	const struct thread_group *group = r->group == MODEL_NONE ? NULL : &a->groups.v.v[r->group];
 
-	if (r->chain) {
+	if (r->chain)
 		add_lock_in(&lock, a, r->chain->waits_in);
+	if (r->caused)
 		add_meanwhile(&does, a, r->chain);
-	}
-
-	if (r->group != MODEL_NONE) {
-		const struct thread_group *group = &a->groups.v.v[r->group];
-
+	if (group)
 		utf8_add_safe(&name, str_get(&group->name), NAME_COLUMNS);
-		if (r->chain)
-			say_locks_limit_at(out, group->threads, str_get(&name), r->percent,
-			                   r->other_percent, str_get(&lock), str_get(&does));
-		else
-			(too ? say_locks_limit_too : say_locks_limit)(
-				out, group->threads, str_get(&name), r->percent, r->ns);
-	} else {
+	else
 		name = thread_of(a, r->thread);
-		if (r->chain)
-			say_lock_limits_at(out, str_get(&name), r->percent, r->other_percent,
-			                   str_get(&lock), str_get(&does));
-		else
-			(too ? say_lock_limits_too : say_lock_limits)(out, str_get(&name),
-			                                              r->percent, r->ns);
-	}
+	if (r->caused && group)
+		say_locks_limit_at(out, group->threads, str_get(&name), r->percent,
+		                   r->other_percent, str_get(&lock), str_get(&does));
+	else if (r->caused)
+		say_lock_limits_at(out, str_get(&name), r->percent, r->other_percent,
+		                   str_get(&lock), str_get(&does));
+	else if (r->chain && group)
+		say_locks_limit_for(out, group->threads, str_get(&name), r->percent,
+		                    r->other_percent, str_get(&lock));
+	else if (r->chain)
+		say_lock_limits_for(out, str_get(&name), r->percent, r->other_percent,
+		                    str_get(&lock));
+	else if (group)
+		(too ? say_locks_limit_too : say_locks_limit)(out, group->threads, str_get(&name),
+		                                              r->percent, r->ns);
+	else
+		(too ? say_lock_limits_too : say_lock_limits)(out, str_get(&name), r->percent,
+		                                              r->ns);
 }
 
 static void add_chain(struct str *out, const struct analysis *a, const struct reason *r)
@@ -593,7 +604,8 @@ static void add_chain(struct str *out, const struct analysis *a, const struct re
 
 	add_lock_in(&lock, a, r->chain->waits_in);
 	if (r->chain->end == CHAIN_FREE) {
-		say_chain_free(out, r->percent, str_get(&lock));
+		(r->chain->through ? say_chain_waited_free : say_chain_free)(out, r->percent,
+		                                                             str_get(&lock));
 	} else if (r->chain->end == CHAIN_UNKNOWN) {
 		say_chain_unknown(out, r->percent, str_get(&lock));
 	} else {
@@ -641,7 +653,10 @@ static void add_stage(struct str *out, const struct analysis *a, const struct re
 	CLEANUP(str_done) struct str in = { 0 }, queue = { 0 };
 
 	add_function(&in, &at, NAME_COLUMNS);
-	add_lock(&queue, &lock, true);
+	if (lock.made)
+		add_lock(&queue, &lock, true);
+	else
+		add_lock_in(&queue, a, r->frame);
 	(r->part->reason == PATH_ASLEEP ? say_stage_slept
 	 : r->part->reason == PATH_GIL  ? say_stage_held
 	                                : say_stage_ran)(out, str_get(&thread), r->percent,

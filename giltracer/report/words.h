@@ -41,6 +41,9 @@ unsigned wording_add_lock_in(struct str *out, const struct lock_name *lock, unsi
 /* What the thread that had a lock did meanwhile. */
 const char *wording_chain(const struct chain *chain);
 
+/* The same with the function, which is known. */
+void wording_add_meanwhile(struct str *out, const struct chain *chain, const char *at);
+
 /* The words for a holder that is not a group; for WAIT_FOR_CPU, without the names of programs. */
 const char *wording_nobody(const struct group_blame *blame);
 

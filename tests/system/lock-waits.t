@@ -235,6 +235,26 @@ if __name__ == '__main__':
     for thread in threads:
         thread.join()
 END
+cat >busy.py <<'END'
+import logging
+import threading
+
+logging.basicConfig(filename='busy.log', level=logging.INFO, format='%(asctime)s %(threadName)s %(message)s')
+log = logging.getLogger('busy')
+
+
+def work():
+    for i in range(2000):
+        log.info('%d', i)
+
+
+if __name__ == '__main__':
+    threads = [threading.Thread(target=work, name='worker-%d' % i) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+END
 cat >dead.py <<'END'
 import os
 import signal
@@ -242,19 +262,23 @@ import threading
 import time
 
 a, b = threading.Lock(), threading.Lock()
-have = threading.Barrier(2)
+have, have_both = threading.Barrier(2), []
 
 
 def first():
+    time.sleep(0.1)
     with a:
         have.wait()
+        have_both.append(a)
         with b:
             pass
 
 
 def second():
+    time.sleep(0.1)
     with b:
         have.wait()
+        have_both.append(b)
         with a:
             pass
 
@@ -273,7 +297,7 @@ if __name__ == '__main__':
     while times < 20:
         time.sleep(0.001)
         tids = [tid for tid in os.listdir('/proc/self/task') if int(tid) != os.getpid()]
-        times = times + 1 if len(tids) > 1 and all(map(asleep, tids)) else 0
+        times = times + 1 if len(have_both) > 1 and all(map(asleep, tids)) else 0
     with open('ready', 'w') as ready:
         ready.write('ready\n')
     while True:
@@ -317,6 +341,12 @@ longest() {
 	json "$1" "max(([c['wait_ns'], c['meanwhile'], c['through'], c['at']['$3']] for c in d['lock_chains']
 		if c['line'] == $2), default=None)[1:]"
 }
+
+# path_adds_up FILE NAME: the critical path lasts as long as the program.
+path_adds_up() {
+	is "$(json "$1" 'sum(c["ns"] for c in d["critical_path"]) -
+		max(t["total_ns"] for t in d["threads"] if t["main"])')" 0 "$2: the critical path adds up"
+}
 while read -r version python <&3; do
 	ok "$version: a lock held across a sleep" by_library -q --python "$python" --python-trace none \
 		--json asleep.json -o asleep.html asleep.py
@@ -335,6 +365,7 @@ while read -r version python <&3; do
 		"$version: the line of the lock, and that of the sleep"
 	is "$(json asleep.json 'sum(c["wait_ns"] for c in d["lock_chains"]) ==
 		sum(t["lock_wait_ns"] for t in d["threads"])')" True "$version: chains add up to the waits"
+	path_adds_up asleep.json "$version, a lock held across a sleep"
 	ok "$version: a lock held during a wait for the GIL" by_library -q --python "$python" \
 		--python-trace none --json through.json -o through.html through.py
 	is "$(longest through.json 23 line)" "['holds the GIL', True, 11]" \
@@ -347,6 +378,15 @@ while read -r version python <&3; do
 '[0-9.]+ % of it for the lock of a logging handler in work \(storm\.py:13\), '\
 'while the thread that had it (slept|was without the GIL) in (Slow\.)?emit \(storm\.py:8\)\.$' \
 		"$version: the verdict names the lock of the handler, who waits for it, and what its holder did"
+	path_adds_up storm.json "$version, a slow log"
+	# Several causes share the waiting; the first line still names the lock, unless the machine makes the GIL,
+	# or CPUs, the larger problem.
+	ok "$version: threads that write much to a log" by_library -q --python "$python" --python-trace none \
+		--json busy.json -o busy.html busy.py
+	like "$(json busy.json '[d["verdict"]["headline"], str(d["verdict"]["because"]) + str(d["verdict"]["also"])][
+		d["verdict"]["kind"] != "lock-bound"]')" \
+		'the lock of a logging handler in work \(busy\.py:10\)' "$version: the verdict names the lock of the handler"
+	path_adds_up busy.json "$version, a log"
 	ok "$version: a pipeline with a slow stage" by_library -q --python "$python" \
 		--python-trace none --json pipe.json -o pipe.html pipe.py
 	like "$(json pipe.json 'd["verdict"]["headline"]')" \
@@ -354,6 +394,8 @@ while read -r version python <&3; do
 'it (slept|was without the GIL) in store \(pipe\.py:7\), '\
 'and convert waited [0-9.]+ % of its time for room in `parsed` \(pipe\.py:29\)\.$' \
 		"$version: the verdict names the stage, and the queue before it"
+	is "$(json pipe.json 'd["verdict"]["advice"]')" None "$version: where it sleeps is known"
+	path_adds_up pipe.json "$version, a pipeline"
 	ok "$version: threads that queue for a lock" by_library -q --python "$python" \
 		--python-trace none --json crowd.json -o crowd.html crowd.py
 	is "$(json crowd.json '[(c["lock"]["kind"], c["lock"]["name"], c["lock"]["of"], c["lock"]["made_in_line"])
@@ -379,7 +421,7 @@ while read -r version python <&3; do
 	3.1[4-9]*) is "$(json dead.json 'd["deadlocks"]')" '[]' "$version: no deadlock is known" ;;
 	*) like "$(json dead.json 'd["verdict"]["headline"]')" \
 		'^Deadlock: 2 threads waited for each other, from [0-9.]+ s on until the end, '\
-'.*first waited for `b` \(dead\.py:6\) in first \(dead\.py:13\), which second had\.' \
+'.*first waited for `b` \(dead\.py:6\) in first \(dead\.py:15\), which second had\.' \
 		"$version: the report after Ctrl-C tells of the deadlock"
 	like "$(json dead.json 'd["verdict"]["advice"]')" 'Take these locks in the same order everywhere' \
 		"$version: and how to prevent it" ;;

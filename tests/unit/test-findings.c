@@ -172,7 +172,7 @@ static void test_lock(void)
 	          "while the thread that had the lock was without the GIL in take (app.py:15)") !=
 	           NULL,
 	   "the words have the line with the lock: %s", words);
-	ok(strstr(words, "waited for one that held the GIL in keep (app.py:7)") != NULL,
+	ok(strstr(words, "waited for one that held the GIL up to keep (app.py:7)") != NULL,
 	   "and what it waited for itself");
 }
 
