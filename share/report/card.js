@@ -23,7 +23,7 @@ export function cardOf(p) {
 	const rows = causesOf(chainOf(p.thread, p.from, p.to)),
 		rest = rows.splice(CAUSES_MAX).reduce((n, r) => n + r.ns, 0),
 		total = p.to - p.from,
-		py = report.python || {};
+		py = /** @type {Partial<Report["python"]>} */ (report.python || {});
 	const list = rows.map(r => ({
 		text:
 			causeText(r) +

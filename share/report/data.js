@@ -4,9 +4,13 @@
 import {$} from "./dom.js";
 import {fmtDur, shorten} from "./format.js";
 
+/** @returns {any} */
 const readJson = id => JSON.parse($(id).textContent || "{}");
+/** @type {Report} */
 export const report = readJson("gt-report");
+/** @type {Meta} */
 export const meta = readJson("gt-meta");
+/** @type {Overview} */
 export const overview = readJson("gt-overview");
 
 // For an interpreter without a GIL, lock waits and stops take the place of the GIL: a thread that

@@ -356,6 +356,7 @@ function decodeSection(r, h, markNs) {
 	return null; // a kind from a later version of the format
 }
 
+/** @type {(u8: Uint8Array, list: Header[], markNs: number) => any[]} */
 export function decodeBlock(u8, list, markNs) {
 	const out = [];
 	let pos = 0;

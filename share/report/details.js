@@ -215,8 +215,8 @@ export function detailsDraw() {
 		d && ["To", fmtExact(p.to)],
 	];
 	if (p.kind === "py") facts.push(...callFacts(p));
-	if (p.cpu >= 0) facts.push(["CPU", String(p.cpu)]);
-	if (p.waker >= 0) facts.push(["Woken by", threadTag(p.waker)]);
+	if ("cpu" in p && p.cpu >= 0) facts.push(["CPU", String(p.cpu)]);
+	if ("waker" in p && p.waker >= 0) facts.push(["Woken by", threadTag(p.waker)]);
 	if (p.kind === "cpu" && p.state === RUNNABLE_STATE)
 		facts.push(["Queued on", queuedCpus(p) || "a CPU"]);
 	if (flags) facts.push(["Note", flags]);

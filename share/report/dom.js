@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Small helpers for elements. Text from recordings enters the document as text, never as HTML.
 
+/** @type {(id: string) => any} */
 export const $ = id => document.getElementById(id);
 
 export const listen = (el, ...what) => el.addEventListener(...what);
@@ -10,6 +11,7 @@ const given = children => children.flat(Infinity).filter(c => (c ?? false) !== f
 
 // h("td.num", {title: "x"}, "text", child, …) makes an element with these classes. The attributes
 // may be left out; those named on* are listeners.
+/** @type {(name: string, ...what: any[]) => any} */
 export function h(name, attrs, ...children) {
 	const [tag, ...classes] = name.split("."),
 		el = document.createElement(tag);
@@ -29,6 +31,7 @@ export function h(name, attrs, ...children) {
 	return el;
 }
 
+/** @type {(tag: string, attrs: object, ...children: any[]) => any} */
 export function svg(tag, attrs, ...children) {
 	const el = document.createElementNS($("svg-ns").namespaceURI, tag);
 	for (const key in attrs) el.setAttribute(key, attrs[key]);

@@ -117,7 +117,7 @@ function open(items, at) {
 export function findingsInit() {
 	const ol = document.querySelector("#verdict .findings");
 	if (!ol) return;
-	const items = [...ol.children];
+	const items = /** @type {HTMLElement[]} */ ([...ol.children]);
 	$("findings").hidden = false;
 	$("findings-body").append(ol);
 	items.forEach((li, i) => {

@@ -21,6 +21,7 @@ export function fmtDur(ns) {
 
 // To the nanosecond: "812.345 678 ms".
 export function fmtExact(ns) {
+	/** @type {[number, string]} */
 	const unit =
 		ns < 1e3 ? [1, "ns"] : ns < 1e6 ? [1e3, "µs"] : ns < 1e9 ? [1e6, "ms"] : [1e9, "s"];
 	const places = round(Math.log10(unit[0]));

@@ -34,6 +34,7 @@ let hashMine = "";
 let viewMine = "";
 
 // A letter for each part that can be hidden or switched on.
+/** @type {[string, {[key: string]: any}, string, boolean][]} */
 const SWITCHES = [
 	["g", shown, "gil", true],
 	["c", shown, "cpu", true],
@@ -56,8 +57,8 @@ function viewPart() {
 }
 
 function pinPart() {
-	const {kind, thread, from, depth} = pinned;
-	return "s=" + [kind, thread, from, ...(kind === "py" ? [depth] : [])].join(".");
+	const {kind, thread, from} = pinned;
+	return "s=" + [kind, thread, from, ...(pinned.kind === "py" ? [pinned.depth] : [])].join(".");
 }
 
 const FLAME_SHAPES = ["python", "merged", "inverted"];
@@ -161,12 +162,13 @@ function readPin(text) {
 	if (!s) return setPin(null);
 	const [time, depth] = s[3].split(".");
 	unhide(+s[2]);
+	const kind = /** @type {Pin["kind"]} */ (s[1]);
 	setPin(
-		s[1] === "py"
+		kind === "py"
 			? pinCall(+s[2], +(depth || 0), +time)
-			: s[1] === "samples"
+			: kind === "samples"
 				? pinSample(+s[2], +time)
-				: pinLane(s[1], +s[2], +time),
+				: pinLane(kind, +s[2], +time),
 		true,
 	);
 	if (pinned) openFor(pinned);

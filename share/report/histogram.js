@@ -98,6 +98,7 @@ export function histogramDraw() {
 	);
 	const half = quantile(hist, 0.5);
 	const [p50, p95, p99] = [0.5, 0.95, 0.99].map(q => quantile(counts, q));
+	/** @type {[string, number][]} */
 	const marked = [
 		["half the time", half],
 		["p50", p50],

@@ -27,6 +27,7 @@ export const PAD = 8;
 const DEPTH_FEW = 6; // the most rows of calls of a thread that is not opened
 
 export const tl = {
+	/** @type {Row[]} */
 	rows: [],
 	top: 26, // where the scrolling rows begin, below the axis and the fixed lanes
 	height: 0,
@@ -210,7 +211,10 @@ export function tlFollow() {
 		tlBox.scrollTop += after - before;
 }
 
-// Show all calls of the thread if the pinned call has no row.
+/**
+ * Show all calls of the thread if the pinned call has no row.
+ * @type {(pin: Pin) => void}
+ */
 export function openFor(pin) {
 	if (pin.kind !== "py" || rowOf(pin) || !shown.py) return;
 	tl.opened.add(pin.thread);
@@ -232,6 +236,7 @@ export function setGutter(px) {
 export const timeToX = t => GUTTER + ((t - view.from) / span()) * (tl.width - GUTTER);
 export const xToTime = x => view.from + ((x - GUTTER) / (tl.width - GUTTER)) * span();
 
+/** @type {(pin: {kind: string, thread: number, depth?: number}) => Row | undefined} */
 export function rowOf(pin) {
 	if (tl.slots && pin.kind === "gil") {
 		const slot = tl.rows.find(row => row.kind === "slot" && row.threads.includes(pin.thread));

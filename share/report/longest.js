@@ -35,9 +35,9 @@ function collectTop(key) {
 export function waitsDraw() {
 	const rows = collectTop("topWaits").map(p => {
 		const who = holdersIn(p.from, p.to, p.gil, p.thread);
-		return {p, who, most: mainHolder(who, p.to - p.from)};
+		const most = mainHolder(who, p.to - p.from);
+		return {p, who, most, what: most && !most.crowd ? whatHeld(p, most.thread) : null};
 	});
-	for (const r of rows) r.what = r.most && !r.most.crowd ? whatHeld(r) : null;
 	const named = rows.some(r => r.what);
 	fill(
 		$("waits-body"),
@@ -90,19 +90,21 @@ const othersText = r =>
 		: plural(r.who.list.length, "thread");
 
 // The function of the main holder's longest hold in this wait.
-function whatHeld(r) {
-	const pin = longestIn(r.most.thread, r.p.from, r.p.to, [HOLD_STATE]);
-	return pin
-		? holdDoing(pin.thread, max(pin.from, r.p.from), min(pin.to, r.p.to), pin.stack)
-		: null;
+function whatHeld(p, holder) {
+	const pin = longestIn(holder, p.from, p.to, [HOLD_STATE]);
+	return pin ? holdDoing(pin.thread, max(pin.from, p.from), min(pin.to, p.to), pin.stack) : null;
 }
 
 export function holdsDraw() {
 	const rows = collectTop("topHolds").map(p => {
 		const w = waitersIn(p.from, p.to, p.gil, p.thread);
-		return {p, waiters: w.length, caused: w.reduce((sum, x) => sum + x.ns, 0)};
+		return {
+			p,
+			waiters: w.length,
+			caused: w.reduce((sum, x) => sum + x.ns, 0),
+			what: holdDoing(p.thread, p.from, p.to, p.stack),
+		};
 	});
-	for (const r of rows) r.what = holdDoing(r.p.thread, r.p.from, r.p.to, r.p.stack);
 	const named = rows.some(r => r.what);
 	fill(
 		$("holds-body"),
@@ -146,7 +148,7 @@ export function holdsDraw() {
 
 export function aboutDraw() {
 	const p = pass(),
-		py = report.python || {},
+		py = /** @type {Partial<Report["python"]>} */ (report.python || {}),
 		items = [];
 	const add = (term, value) => {
 		if (value !== undefined && value !== null && value !== "")
@@ -190,7 +192,7 @@ export function aboutDraw() {
 				fmtDur(g.handover_ns),
 		),
 	);
-	add("giltracer", report.giltracer || meta.giltracer);
+	add("giltracer", report.giltracer);
 	const notes = [...(report.caveats || []), ...(meta.notes || [])].filter(
 		(c, i, all) =>
 			c.count !== 0 &&

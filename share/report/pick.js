@@ -39,12 +39,14 @@ const CPU_WORDS = [
 	"asleep for the GIL",
 ];
 
+/** @type {(kind: "gil" | "cpu", thread: number, t: number) => LanePin | null} */
 export function pinLane(kind, thread, t) {
 	const lane = (kind === "gil" ? store().gil : store().cpu)[thread];
 	const at = lane && lane.find(t);
 	return at ? lanePin(kind, thread, at) : null;
 }
 
+/** @type {(kind: "gil" | "cpu", thread: number, at: Place) => LanePin} */
 export function lanePin(kind, thread, at) {
 	const {s, i} = at;
 	return {
@@ -62,12 +64,14 @@ export function lanePin(kind, thread, at) {
 	};
 }
 
+/** @type {(thread: number, depth: number, t: number) => CallPin | null} */
 export function pinCall(thread, depth, t) {
 	const row = (store().slices[thread] || [])[depth];
 	const at = row && row.find(t);
 	return at ? callPin(thread, depth, at) : null;
 }
 
+/** @type {(thread: number, depth: number, at: Place) => CallPin} */
 export function callPin(thread, depth, at) {
 	const {s, i} = at;
 	return {
@@ -82,7 +86,10 @@ export function callPin(thread, depth, at) {
 	};
 }
 
-// The sample nearest to t: a point, which has no duration.
+/**
+ * The sample nearest to t: a point, which has no duration.
+ * @type {(thread: number, t: number) => SamplePin | null}
+ */
 export function pinSample(thread, t) {
 	const found = sampleAt(thread, t);
 	return found && {kind: "samples", thread, from: found.time, to: found.time, ...found};
@@ -318,23 +325,30 @@ export function waitersIn(from, to, gil, except) {
 	return out;
 }
 
+/** @type {(p: LanePin) => string[]} */
 export const stateWords = p => (p.kind === "gil" ? gilText(GIL_WORDS, LOCK_WORDS) : CPU_WORDS);
 
+/** @type {(p: Pin) => string} */
 export function pinTitle(p) {
 	if (p.kind === "py") return shortCall(callName(p.name));
 	if (p.kind === "samples") return threadLabel(p.thread) + " " + sampleWords(p.what);
 	return threadLabel(p.thread) + " " + stateWords(p)[p.state];
 }
 
-// The duration and start of a span, or the time of a sample.
+/**
+ * The duration and start of a span, or the time of a sample.
+ * @type {(p: Pin) => string}
+ */
 export const pinTime = p =>
 	(p.kind === "samples" ? "sampled" : fmtDur(p.to - p.from)) +
 	" at " +
 	fmtAt(p.from, span() / 1000);
 
+/** @type {(p: Pin) => string} */
 export const pinHead = p =>
 	pinTitle(p) + " · " + (p.kind === "samples" ? pinTime(p) : fmtDur(p.to - p.from));
 
+/** @type {(p: Pin) => string} */
 export const pinSentence = p => pinTitle(p) + ", " + pinTime(p);
 
 // Go to the next or previous wait of the pinned thread or, if none is pinned, of the first thread.
@@ -357,7 +371,10 @@ export function nextWait(by) {
 	reveal(pin);
 }
 
-// Bring a span into view, keeping the zoom if it fits.
+/**
+ * Bring a span into view, keeping the zoom if it fits.
+ * @type {(p: Pin) => void}
+ */
 export function reveal(p) {
 	const d = p.to - p.from;
 	if (p.from >= view.from && p.to <= view.to && d > span() / 400) return;

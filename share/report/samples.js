@@ -128,14 +128,21 @@ export function paintSamples(row, r, x0, y, w, hgt, dt, unit) {
 // The flame graphs of samples. Each sample stands for one period, so that widths are estimates of
 // times.
 export const SAMPLE_MODES = [
-	["s-holds", "Sampled: has the GIL", what => what === FOUND_HOLDS],
-	["s-waits", "Sampled: waits for it", what => what === FOUND_WAITS],
-	["s-all", "Sampled: all", () => true],
+	["s-holds", "Sampled: has the GIL"],
+	["s-waits", "Sampled: waits for it"],
+	["s-all", "Sampled: all"],
 ];
+
+/** @type {{[mode: string]: (what: number) => boolean}} */
+const SAMPLE_WANTED = {
+	"s-holds": what => what === FOUND_HOLDS,
+	"s-waits": what => what === FOUND_WAITS,
+	"s-all": () => true,
+};
 
 // Call add(thread, ns, frames) for each sample in the part; returns their number.
 export function sampledStacks(mode, part, add) {
-	const wanted = SAMPLE_MODES.find(([m]) => m === mode)[2],
+	const wanted = SAMPLE_WANTED[mode],
 		{times} = store().sampled;
 	const ns = times.length > 1 ? passDur() / times.length : 0;
 	let n = 0;

@@ -10,8 +10,11 @@ import {CPU_STATES, GIL_STATES, HIST_SUB} from "./states.js";
 import {Lane, Track} from "./tracks.js";
 
 function PassStore() {
+	/** @type {Lane[]} */
 	this.gil = []; // by thread index
+	/** @type {Lane[]} */
 	this.cpu = [];
+	/** @type {Track[][]} */
 	this.slices = []; // by thread index: rows by depth
 	this.released = []; // by thread index: the parts of its waits for locks, by releasing thread
 	this.counters = []; // by thread index: by counter: sections
@@ -126,6 +129,7 @@ export function push(list) {
 	me.remove();
 }
 
+/** @type {(answer: {sections?: any[], error?: string}) => void} */
 function received({sections, error}) {
 	loading.done++;
 	if (error) loading.errors.push(error);

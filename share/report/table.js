@@ -15,10 +15,11 @@ import {flyToSpan, setPin} from "./view.js";
 // The order of the tables that the reader has sorted, by name: {sort, up}.
 export const sorts = new Map();
 
-/*
- * columns: [{head, num, title, value(row) for sorting and CSV, cell(row) -> text or element}].
- * options: caption, note (after it), sort (column index), up, limit (rows shown until "show
- * all"), onrow(row).
+/**
+ * @template R
+ * @param {TableColumn<R>[]} columns
+ * @param {R[]} rows
+ * @param {TableOptions<R>} options
  */
 export function makeTable(columns, rows, options) {
 	const key = nameHash(options.caption).toString(36),
@@ -211,6 +212,7 @@ export function showThread(index) {
 // A button that leads to a moment.
 export const jumpTo = (text, go) => h("button.link", {onclick: go}, text);
 
+/** @type {(pin: Pin | null) => void} */
 export function goToPin(pin) {
 	if (!pin) return;
 	unhide(pin.thread);

@@ -4,12 +4,14 @@
 import {max} from "./math.js";
 import {GIL_STATES} from "./states.js";
 
+/** @type {(s: Section, i: number) => number} */
 const endOf = (s, i) => (s.end ? s.end[i] : s.start[i + 1]);
 
 // Spans of one kind, in sections by time. The spans of a lane follow each other without a gap and
 // have a state; calls have an end and a name.
 export class Track {
 	constructor() {
+		/** @type {Section[]} */
 		this.sections = [];
 		this.n = 0;
 	}
@@ -20,7 +22,10 @@ export class Track {
 		this.n += s.n;
 	}
 
-	// {s, k, i}: the span that contains t, or null.
+	/**
+	 * The span that contains t.
+	 * @type {(t: number) => Place | null}
+	 */
 	find(t) {
 		const k = lastAtOrBefore(this.sections.length, j => this.sections[j].t0, t);
 		if (k < 0) return null;
@@ -46,6 +51,7 @@ export class Lane extends Track {
 		super();
 		this.states = states;
 		this.base = []; // for each section: totals by state of the sections before it
+		this.withStacks = false; // whether a span has a stack
 		this.marks = []; // waits that must stay visible: start, end, start, end …
 		this.gils = new Set(); // the GILs that the thread used, as numbers from 1
 	}
@@ -79,7 +85,10 @@ export class Lane extends Track {
 		return this.find(t) || (by > 0 ? {k: 0, i: -1} : {k: last, i: this.sections[last].n});
 	}
 
-	// The nearest span before or after (by = -1, +1) that test accepts.
+	/**
+	 * The nearest span before or after (by = -1, +1) that test accepts.
+	 * @type {(at: Omit<Place, "s">, by: number, test: SpanTest) => Place | null}
+	 */
 	step(at, by, test) {
 		let {k, i} = at;
 		for (i += by; k >= 0 && k < this.sections.length; ) {
@@ -92,7 +101,10 @@ export class Lane extends Track {
 	}
 }
 
-// The index of the GIL of a hold or wait.
+/**
+ * The index of the GIL of a hold or wait.
+ * @type {(s: Section, i: number) => number}
+ */
 export const gilOf = (s, i) => s.gils[(s.cls[i] - s.state[i]) / GIL_STATES] - 1;
 
 // First index in [lo, hi) whose value is > t.

@@ -8,11 +8,14 @@ import {max, min, round} from "./math.js";
 
 export const view = {from: 0, to: 1};
 const saved = meta.passes.map(() => null); // the view of each pass
-// {kind: "gil" | "cpu" | "py" | "samples", thread, depth, from, to, …}; see pick.js
+/** @type {Pin | null} */
 export let pinned = null;
-export let range = null; // {from, to}
-export const notes = new Map(); // the reader's notes, by time
-export let only = null; // Set of thread indices, null for all
+/** @type {{from: number, to: number} | null} */
+export let range = null;
+/** @type {Map<number, string>} */
+export const notes = new Map(); // the reader's, by time
+/** @type {Set<number> | null} */
+export let only = null; // indices of the only threads shown, null for all
 // The hits of the search; see search.js.
 export const hits = {text: "", lit: null, test: null, count: 0, total: 0};
 let threadHits = null; // f(thread): whether its name matches the search; null for all
@@ -127,6 +130,7 @@ export function setOnly(threads) {
 	emit("filter");
 }
 
+/** @type {(pin: Pin | null, quiet?: boolean) => void} */
 export function setPin(pin, quiet) {
 	pinned = pin;
 	emit("pin");

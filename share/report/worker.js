@@ -38,7 +38,7 @@ async function handle({id, text, list, markNs}) {
 		const buffers = new Set();
 		for (const s of sections)
 			for (const key in s) if (ArrayBuffer.isView(s[key])) buffers.add(s[key].buffer);
-		postMessage({id, sections}, [...buffers]);
+		self.postMessage({id, sections}, {transfer: [...buffers]});
 	} catch (e) {
 		postMessage({id, error: String((e && e.message) || e)});
 	}

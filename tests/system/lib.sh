@@ -392,7 +392,8 @@ has() {
 	node) node -e '' 2>/dev/null ;;
 	playwright) NODE_PATH=$(playwright_path) node -e 'require.resolve("playwright-core")' 2>/dev/null ;;
 	axe) NODE_PATH=$(playwright_path) node -e 'require.resolve("axe-core")' 2>/dev/null ;;
-	biome) biome_path >/dev/null ;;
+	biome) npm_program biome >/dev/null ;;
+	typescript) npm_program tsc >/dev/null ;;
 	speedscope) speedscope_path >/dev/null ;;
 	python3.*) cpython "${1#python}" >/dev/null ;;
 	*) command -v "$1" >/dev/null ;;
@@ -410,11 +411,11 @@ playwright_path() {
 	echo "${NODE_PATH:-}:$(npm root -g 2>/dev/null)"
 }
 
-# What formats and lints the page's sources; the version matters, as each formats differently.
-biome_path() {
+# npm_program NAME: biome formats and lints the page's sources, tsc checks their types. The versions matter.
+npm_program() {
 	for tap_modules in "$top_builddir/node_modules" "$top_srcdir/node_modules"; do
-		if [ -x "$tap_modules/.bin/biome" ]; then
-			echo "$tap_modules/.bin/biome"
+		if [ -x "$tap_modules/.bin/$1" ]; then
+			echo "$tap_modules/.bin/$1"
 			return 0
 		fi
 	done
@@ -469,6 +470,7 @@ how_to_get() {
 	firefox-profiler) echo "npm install --prefix $top_builddir @firefox-devtools/profiler-cli" ;;
 	axe) echo "npm install --prefix $top_builddir axe-core" ;;
 	biome) echo "npm install --prefix $top_builddir @biomejs/biome@2.6.8" ;;
+	typescript) echo "npm install --prefix $top_builddir typescript@7.0.2" ;;
 	prometheus | promtool) echo "$top_srcdir/tests/system/prometheus.sh $top_builddir/prometheus" ;;
 	python3.*) echo "pyenv install ${1#python}" ;;
 	*) echo "apt-get install $1" ;;

@@ -41,12 +41,22 @@ for name in sys.argv[1:]:
     for n, line in enumerate(open(name, encoding="utf-8"), 1):
         if len(line.rstrip("\n").expandtabs(4)) > 100:
             print(name, n)
-' ./*.js ./*.css)" '' 'no line of the page has more than 100 columns'
+' ./*.js ./*.ts ./*.css)" '' 'no line of the page has more than 100 columns'
 if want biome 'the formatter and the linter find nothing'; then
-	biome=$(biome_path)
+	biome=$(npm_program biome)
 	(cd "$top_srcdir" && "$biome" check --error-on-warnings --colors=off \
 		biome.json share/report tests/browser tests/bench) >biome.out 2>&1
 	is "$?" 0 'the formatter and the linter find nothing'
 	grep -vE '^$' biome.out | head -n 40 | sed 's/^/# /'
+fi
+if want typescript 'the types are right'; then
+	tsc=$(npm_program tsc)
+	"$tsc" -p "$sources/jsconfig.json" >tsc.out 2>&1
+	is "$?" 0 'the types are right'
+	head -n 40 tsc.out | sed 's/^/# /'
+	cp "$sources"/*.js "$sources"/*.ts "$sources/jsconfig.json" .
+	echo 'export const wrong = () => pass().threads.map(t => t.hold_us);' >>data.js
+	"$tsc" -p jsconfig.json >tsc.out 2>&1
+	like "$(cat tsc.out)" "^data.js.*'hold_us' does not exist on type 'Thread'" 'and a wrong member is not'
 fi
 done_testing

@@ -43,6 +43,17 @@ ok 'a narrow terminal' python3 "$top_srcdir/tests/system/narrow.py" \
 is "$(cat out)" "$(printf 'widest True other True\nsame True')" 'has lines that fit, with all the words'
 ok 'the table is UTF-8' python3 -c 'open("table", encoding="utf-8").read()'
 
+# What the page reads is what is written.
+if want typescript 'the documents of the page have the types with which its sources are checked'; then
+	python3 -c 'import re
+page = open("hog.html", encoding="utf-8").read()
+for name, text in re.findall("""<script type="application/json" id="gt-(\\w+)">(.*?)</script>""", page, re.S):
+    print(f"const {name} = {text};\nconst {name}_typed: {name.capitalize()} = {name};")' >documents.ts
+	is "$(grep -c typed documents.ts)" 3 'the page has three documents'
+	"$(npm_program tsc)" --noEmit --strict --lib esnext "$top_srcdir/share/report/types.d.ts" documents.ts >tsc.out
+	is "$?:$(cat tsc.out)" 0: 'the documents of the page have the types with which its sources are checked'
+fi
+
 # All outputs have the same numbers.
 is "$(json hog.json 'all(t["hold_ns"] + t["wait_ns"] + t["free_wait_ns"] + t["no_gil_ns"] + t["unknown_ns"]
 	== t["total_ns"] for t in d["threads"])')" True 'the parts of each life are the whole'

@@ -70,7 +70,7 @@ none 'no test sleeps' grep -nE '^[[:space:]]*sleep [0-9.]' $sh_files
 packages() { # COMMAND
 	{ tr -d '\n' <quickstart && echo; } | sed -n "s/.*[[:space:]]$1[^']*'\([^']*\)'.*/\1/p" | tr -s '[:space:]' '\n'
 }
-is "$({ packages make_venv; packages npm_install; } | grep -cE '[a-z]')" 13 'quickstart installs packages'
+is "$({ packages make_venv; packages npm_install; } | grep -cE '[a-z]')" 14 'quickstart installs packages'
 is "$(packages make_venv | grep -v '==[0-9.]*$')$(packages npm_install | grep -v '.@[0-9.]*$')" '' \
 	'  of a version that it names'
 
