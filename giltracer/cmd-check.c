@@ -172,8 +172,7 @@ static void check_uprobes(struct host *host)
 
 	if (!host->set)
 		return;
-	if (uprobes_prepare(host->set, &uprobes, &err) < 0 ||
-	    perf_try_event(host->set->group, host->set->probes.v[0].event, &err) < 0) {
+	if (uprobes_prepare(host->set, &uprobes, &err) < 0 || uprobes_try(uprobes, &err) < 0) {
 		say(geteuid() == 0 ? MISSING : NOTE, "uprobes", err.text, fix);
 		return;
 	}

@@ -156,9 +156,10 @@ static int record_and_report(const struct run_options *options, char *const *arg
 		ret = reported = report(options, dir, signals, err);
 	remove_folder(dir, scratch, ret < 0);
 	signals_restore(signals);
-	if (ret < 0 || reported)
-		return ret;
-	return record_exit(&outcome);
+	if (ret >= 0 && !reported)
+		return record_exit(&outcome);
+	record_wait_closing(&outcome);
+	return ret;
 }
 
 /* Refuses options that have no meaning without a recording. */

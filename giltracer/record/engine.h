@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/vec.h"
 
+struct afterwards;
 struct execution_plan;
 struct job;
 struct recorders;
@@ -37,11 +38,6 @@ struct engine_process {
 	const struct target *target;
 	struct snapshots *snapshots;
 	const struct error *no_target;
-};
-
-/* Descriptors that stay open until the recordings have ended. */
-struct engine_held {
-	VEC(int) v;
 };
 
 /**
@@ -79,7 +75,7 @@ struct engine {
 	bool (*is_due)(const struct execution_plan *plan);
 	bool (*covers)(const struct execution_plan *plan, pid_t pid);
 	void (*take_over)(const struct execution_plan *plan);
-	void (*retire)(const struct engine_process *process, struct engine_held *held);
+	void (*retire)(const struct engine_process *process, struct afterwards *after);
 	void (*describe)(struct session_pass *pass);
 };
 

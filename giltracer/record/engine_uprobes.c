@@ -73,7 +73,7 @@ static int place(struct job *job, struct error *err)
 	const struct probe_set *set = job->events.probes;
 
 	if (uprobes_prepare(set, &job->events.uprobes, err) == 0 &&
-	    perf_try_event(set->group, set->probes.v[0].event, err) == 0)
+	    uprobes_try(job->events.uprobes, err) == 0)
 		return 0;
 	if (err->code != EPERM && err->code != EACCES && err->code != ENOENT && err->code != EROFS)
 		return -1;
@@ -129,15 +129,17 @@ static int records(const struct engine_process *process, struct error *err)
 }
 
 /* The kernel removes uprobes at once if we hold them open. */
-static void retire(const struct engine_process *process, struct engine_held *held)
+static void retire(const struct engine_process *process, struct afterwards *after)
 {
 	const struct probe_set *set = process->plan->probes;
 
+	struct error ignored;
+
 	for (size_t i = 0; i < set->probes.n; i++) {
-		int fd = perf_hold_event(set->group, set->probes.v[i].event);
+		int fd = perf_hold_event(set->group, set->probes.v[i].event, &ignored);
 
 		if (fd >= 0)
-			*vec_push(&held->v) = fd;
+			*vec_push(&after->held) = fd;
 	}
 }
 

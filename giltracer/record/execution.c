@@ -392,7 +392,7 @@ struct member {
  * at its end (the files and lines of its code objects, the names of its threads) is read from its
  * memory, and its stacks are read now and then for that.
  * @pid: of the process; @pidfd: of one that ran before; -1: it is ours
- * @held: of an engine that was replaced; @keep_until_ns: when to examine again whether another one takes over
+ * @keep_until_ns: when to examine again whether another one takes over
  * @channel: our end; -1: there is none, or the program has closed its own
  * @codes: the list that comes by the channel; NULL: its file is the program's
  * @tstp: signalfd of SIGTSTP; -1: none
@@ -411,7 +411,6 @@ struct execution {
 	struct execution_result *result;
 	struct recorders recorders;
 	pid_t pid;
-	struct engine_held held;
 	uint64_t keep_until_ns;
 
 	struct child program;
@@ -962,13 +961,6 @@ static bool covers_all(const struct execution *e)
 	return all;
 }
 
-static void drop_held(struct execution *e)
-{
-	for (size_t i = 0; i < e->held.v.n; i++)
-		close(e->held.v.v[i]);
-	vec_done(&e->held.v);
-}
-
 /* Each recording begins before its predecessor ends, so that nothing is missed. */
 static void look_at_cost(struct execution *e)
 {
@@ -987,7 +979,7 @@ static void look_at_cost(struct execution *e)
 	}
 	e->result->handover_ns = clock_now_ns();
 	plan->then->take_over(plan);
-	plan->engine->retire(&process, &e->held);
+	plan->engine->retire(&process, &e->result->after);
 	recorder_stop(&e->recorders.v[0]);
 	plan->on_handover(traced_ns(e, e->result->handover_ns));
 }
@@ -1420,7 +1412,6 @@ static void end(struct execution *e)
 {
 	child_done(&e->program);
 	recorders_done(&e->recorders);
-	drop_held(e);
 	group_signals_done(&e->group);
 	if (e->channel >= 0)
 		close(e->channel);
@@ -1459,6 +1450,8 @@ int execution_run(const struct execution_plan *plan, const struct signals *signa
 		failed = open_process(&e, err) < 0 ? -1 : run_process(&e, err);
 	else
 		failed = run_program(&e, err);
+	if (failed == 0)
+		recorders_leave(&e.recorders, &ret->after);
 	end(&e);
 	if (failed < 0)
 		execution_result_done(ret);
@@ -1475,5 +1468,6 @@ void execution_result_done(struct execution_result *result)
 	free(result->limit_note);
 	free(result->perf_note);
 	free(result->left_out_note);
+	afterwards_done(&result->after);
 	*result = (struct execution_result){ 0 };
 }

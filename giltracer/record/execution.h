@@ -198,6 +198,7 @@ enum execution_channel {
  * @entry_note: why tracing did not start; or NULL
  * @limit_note: why the recordings ended before the program; or NULL
  * @left_out_note: which child processes are not recorded; or NULL
+ * @after: see struct afterwards
  * @perf_note: what went wrong with a recording while the program ran; or NULL
  */
 struct execution_result {
@@ -214,6 +215,7 @@ struct execution_result {
 	struct thread_names named;
 	uint32_t holder_tid;
 	VEC(struct session_slept) slept;
+	struct afterwards after;
 	char *trace, *trace_note, *entry_note, *limit_note, *perf_note, *left_out_note;
 };
 

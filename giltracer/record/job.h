@@ -4,6 +4,7 @@
 #ifndef GILTRACER_RECORD_JOB_H
 #define GILTRACER_RECORD_JOB_H
 
+#include "record/perf.h"
 #include "system/perf_access.h"
 #include "python/probes.h"
 #include "python/python.h"
@@ -74,6 +75,7 @@ struct job {
 	const struct engine *then;
 	struct session *session;
 	struct flight_watch watch;
+	struct afterwards after;
 };
 
 /* Whether to record the GIL, or its counterpart in a free-threaded build. */

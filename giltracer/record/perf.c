@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -355,6 +357,30 @@ static int read_ack(struct recorder *rec)
 	return n == 1 ? read(rec->ack_fd, buf, sizeof(buf)) > 0 : -1;
 }
 
+/* perf's last message. All that is left to do then is to close its events, for which the kernel takes
+ * 50 to 100 ms for each uprobe and some tens for each tracepoint. */
+static bool has_written(const struct recorder *rec)
+{
+	char end[512] = "";
+	const off_t part = sizeof(end) - 1;
+	struct stat st;
+
+	return fstat(rec->text_fd, &st) == 0 &&
+	       pread(rec->text_fd, end, (size_t)part, st.st_size > part ? st.st_size - part : 0) >
+	               0 &&
+	       strstr(end, "[ perf record: Captured and wrote ");
+}
+
+/* Waits until perf has ended or has written its file. */
+static void wait_written(struct recorder *rec)
+{
+	CLEANUP(close) int fd = (int)syscall(SYS_pidfd_open, rec->perf.pid, 0);
+	struct pollfd end = { .fd = fd, .events = POLLIN };
+
+	while (!child_ended(&rec->perf) && !has_written(rec))
+		poll(&end, 1, 1);
+}
+
 bool recorder_has_events(const struct recorder *recorder)
 {
 	CLEANUP(free) char *path = procfs_path(recorder->perf.pid, 0, "fd");
@@ -526,7 +552,9 @@ int recorder_finish(struct recorder *rec, struct error *err)
 	int status;
 
 	recorder_stop(rec);
-	child_wait(&rec->perf);
+	wait_written(rec);
+	if (!rec->perf.reaped)
+		return could_not_write(rec) ? fail(rec, "failed", err) : 0;
 	status = rec->perf.status;
 	/* After its last write, successful or not, perf dies by the signal that ended it. */
 	if (status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM))
@@ -603,21 +631,69 @@ int recorders_enable_standby(struct recorders *r, struct error *err)
 	return 0;
 }
 
+static bool is_unused(const struct recorders *r, size_t i)
+{
+	return r->plans[i].standby && !r->standby_used;
+}
+
 void recorders_finish(struct recorders *r, char **note)
 {
 	char *why = NULL;
 	struct error err;
 
 	/* Stop all at the same time: the kernel takes a while for each. */
-	for (size_t i = 0; i < r->count; i++)
+	for (size_t i = 0; i < r->count; i++) {
+		if (is_unused(r, i) && r->v[i].perf.pid > 0 && !child_ended(&r->v[i].perf))
+			kill(r->v[i].perf.pid, SIGKILL);
 		recorder_stop(&r->v[i]);
+	}
 	for (size_t i = 0; i < r->count; i++)
-		if (recorder_finish(&r->v[i], &err) < 0)
+		if (!is_unused(r, i) && recorder_finish(&r->v[i], &err) < 0)
 			str_set_once(&why, err.text);
 	if (!why)
 		return;
 	free(*note);
 	*note = why;
+}
+
+void recorders_leave(struct recorders *r, struct afterwards *ret)
+{
+	for (size_t i = 0; i < r->count; i++) {
+		struct child *perf = &r->v[i].perf;
+		int fd = child_ended(perf) ? -1 : (int)syscall(SYS_pidfd_open, perf->pid, 0);
+
+		if (fd < 0) /* it has ended, or nothing can wait for it later */
+			continue;
+		*vec_push(&ret->perfs) = fd;
+		perf->pid = 0;
+	}
+}
+
+void afterwards_move(struct afterwards *to, struct afterwards *from)
+{
+	for (size_t i = 0; i < from->perfs.n; i++)
+		*vec_push(&to->perfs) = from->perfs.v[i];
+	for (size_t i = 0; i < from->held.n; i++)
+		*vec_push(&to->held) = from->held.v[i];
+	vec_done(&from->perfs);
+	vec_done(&from->held);
+}
+
+void afterwards_wait(struct afterwards *after)
+{
+	for (size_t i = 0; i < after->perfs.n; i++)
+		poll(&(struct pollfd){ .fd = after->perfs.v[i], .events = POLLIN }, 1, ANSWER_MS);
+	afterwards_done(after);
+}
+
+void afterwards_done(struct afterwards *after)
+{
+	for (size_t i = 0; i < after->perfs.n; i++)
+		close(after->perfs.v[i]);
+	for (size_t i = 0; i < after->held.n; i++)
+		close(after->held.v[i]);
+	vec_done(&after->perfs);
+	vec_done(&after->held);
 }
 
 void recorders_done(struct recorders *r)

@@ -9,6 +9,7 @@
 
 #include "base/child.h"
 #include "base/error.h"
+#include "base/vec.h"
 
 /* ---- the arguments of perf record. Pure: nothing is looked up on the host */
 
@@ -122,13 +123,30 @@ int recorder_command(struct recorder *recorder, const char *command, struct erro
 int recorder_answer(struct recorder *recorder, struct error *err);
 
 /* The program has ended: let perf write its data. recorder_finish waits for that, and reports
- * whether the recording failed. */
+ * whether the recording failed; perf may still be closing its events then. */
 void recorder_stop(struct recorder *recorder);
 int recorder_finish(struct recorder *recorder, struct error *err);
 
 void recorder_done(struct recorder *recorder);
 
 /* ---- several of one process at the same time */
+
+/**
+ * What nobody has to wait for: the kernel takes 50 to 100 ms to remove each uprobe.
+ * @perfs: pidfds of processes of perf whose files are complete or not needed, and which end by themselves
+ * @held: probes that were held open until the recordings had ended
+ */
+struct afterwards {
+	VEC(int) perfs, held;
+};
+
+void afterwards_move(struct afterwards *to, struct afterwards *from);
+
+/* Wait until all of them have ended. */
+void afterwards_wait(struct afterwards *after);
+
+/* Closes the descriptors. */
+void afterwards_done(struct afterwards *after);
 
 #define RECORDERS_MAX 4
 
@@ -164,9 +182,12 @@ void recorders_command(struct recorders *recorders, const char *command, char **
  * uprobes, with recorder_stop(). */
 int recorders_enable_standby(struct recorders *recorders, struct error *err);
 
-/* End all of them. The reason why one has failed replaces *note, because it tells more than that
- * perf did not answer. */
+/* End all of them, but do not wait for the one that stands by, whose file nobody needs. The reason why one
+ * has failed replaces *note, because it tells more than that perf did not answer. */
 void recorders_finish(struct recorders *recorders, char **note);
+
+/* After recorders_finish: do not wait until the processes of perf have ended. */
+void recorders_leave(struct recorders *recorders, struct afterwards *ret);
 void recorders_done(struct recorders *recorders);
 
 /* As recorders_done, but they can be started again. */

@@ -13,6 +13,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -30,6 +31,7 @@
 #include "record/library.h"
 #include "record/perf.h"
 #include "session/session.h"
+#include "system/host.h"
 #include "system/uprobes.h"
 
 void record_set_log_level(const struct record_options *options)
@@ -40,6 +42,21 @@ void record_set_log_level(const struct record_options *options)
 		log_set_level(LOG_DEBUG);
 }
 
+/* Removes the probes: without waiting for it, if the program has run. */
+static void remove_probes(struct job *job, bool failed)
+{
+	struct uprobes *uprobes = take(job->events.uprobes);
+	pid_t pid = failed || !uprobes ? -1
+	                               : uprobes_release_after(uprobes, job->after.perfs.v,
+	                                                       job->after.perfs.n);
+
+	if (pid > 0)
+		job->outcome->closing = pid;
+	else
+		uprobes_release(uprobes);
+	afterwards_done(&job->after);
+}
+
 static int record_guarded(struct job *job, struct error *err)
 {
 	int ret = job_prepare_engine(job, err);
@@ -48,7 +65,7 @@ static int record_guarded(struct job *job, struct error *err)
 		job->session = job_describe(job);
 		ret = job_run(job, err);
 	}
-	uprobes_release(take(job->events.uprobes));
+	remove_probes(job, ret < 0);
 	if (ret == 0)
 		ret = session_write(job->session, job->dir, err);
 	if (ret < 0 && access(job->dir, F_OK) < 0 && errno == ENOENT)
@@ -107,11 +124,20 @@ int record_session(const struct record_options *options, char *const *argv, cons
 	return failed;
 }
 
+/* When the first process of a container ends, the kernel kills all others. */
+void record_wait_closing(const struct record_outcome *outcome)
+{
+	if (outcome->closing && sandbox_own_pid_namespace())
+		while (waitpid(outcome->closing, NULL, 0) < 0 && errno == EINTR)
+			continue;
+}
+
 int record_exit(const struct record_outcome *outcome)
 {
 	const struct rlimit no_core = { 0, 0 };
 	sigset_t set;
 
+	record_wait_closing(outcome);
 	if (outcome->failed)
 		return EXIT_GILTRACER;
 	if (!outcome->signal)

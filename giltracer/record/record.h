@@ -139,6 +139,7 @@ struct record_options {
  * @failed: a recording failed while the program ran; already reported
  * @interrupted: a signal asked us to stop
  * @unloaded: the program did not run, because Python could not load it
+ * @closing: the process that removes the probes, see record_exit; 0: none
  */
 struct record_outcome {
 	int exit_status;
@@ -146,6 +147,7 @@ struct record_outcome {
 	bool failed;
 	bool interrupted;
 	bool unloaded;
+	pid_t closing;
 };
 
 void record_set_log_level(const struct record_options *options);
@@ -166,7 +168,10 @@ void record_remove_folder(const char *dir);
 int record_session(const struct record_options *options, char *const *argv, const char *dir,
                    const struct signals *signals, struct record_outcome *ret, struct error *err);
 
-/* The exit status to return. If a signal killed the program, this function does not return but
+/* Wait until the probes are removed, if the process that does it would not live longer than we do. */
+void record_wait_closing(const struct record_outcome *outcome);
+
+/* The exit status to return, after record_wait_closing. If a signal killed the program, this function does not return but
  * kills us by the same signal. */
 int record_exit(const struct record_outcome *outcome);
 

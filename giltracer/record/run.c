@@ -526,6 +526,7 @@ static void take_result(struct job *job, const struct passes *passes,
 		add_pass(job, passes, passes->kinds[i], result, plan->sampling);
 	job->outcome->interrupted |= result->interrupted;
 	job->outcome->unloaded |= result->unloaded;
+	afterwards_move(&job->after, &result->after);
 }
 
 static int execute(struct job *job, const struct passes *passes, int in, struct error *err)
@@ -580,6 +581,8 @@ static int execute(struct job *job, const struct passes *passes, int in, struct 
 	if ((passes->again && null < 0) || (library && prepare_library(job, passes, use, err) < 0))
 		return -1;
 	plan_recordings(job, passes, &plan, outputs);
+	/* A perf of an earlier pass takes CPU time, and may still have its buffers. */
+	afterwards_wait(&job->after);
 	limit_begin(&plan.limit, job->dir);
 	ret = execution_run(&plan, job->signals, &result, err);
 	if (ret == 0) {

@@ -86,26 +86,16 @@ static int attr_of(struct perf_event_attr *ret, const char *group, const char *e
 	return 0;
 }
 
-int perf_hold_event(const char *group, const char *event)
-{
-	struct perf_event_attr attr;
-	struct error ignored;
-
-	if (attr_of(&attr, group, event, &ignored) < 0)
-		return -1;
-	return (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
-}
-
-int perf_try_event(const char *group, const char *event, struct error *err)
+int perf_hold_event(const char *group, const char *event, struct error *err)
 {
 	CLEANUP(free) char *name = xasprintf("%s:%s", group, event);
 	struct perf_event_attr attr;
-	int status;
+	int fd;
 
 	if (attr_of(&attr, group, event, err) < 0)
 		return -1;
-	status = open_event(attr);
-	return status < 0 ? explain(-status, name, -1, err) : 0;
+	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	return fd < 0 ? explain(errno, name, -1, err) : fd;
 }
 
 /* ---- how much it may record */

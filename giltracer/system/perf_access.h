@@ -55,13 +55,11 @@ static inline struct perf_event_attr perf_attr_tracepoint(uint64_t id)
 /* Try to open a software event of our own. The error names what forbids it, such as seccomp. */
 int perf_try_self(struct error *err);
 
-/* Try to open tracepoint GROUP:EVENT with its data; uprobes are recorded in this form, too. */
-int perf_try_event(const char *group, const char *event, struct error *err);
-
-/* Open it for ourselves, without recording it: as long as it is open, the kernel removes this
- * uprobe from other programs at once when they are not recorded any more. Else it first waits, for
- * tens of milliseconds. Returns the descriptor, or -1. */
-int perf_hold_event(const char *group, const char *event);
+/* Open tracepoint GROUP:EVENT with its data for ourselves, without recording it; uprobes are recorded in
+ * this form, too. As long as it is open, the kernel removes this uprobe from other programs at once when
+ * they are not recorded any more. Else it first waits, for tens of milliseconds, as it does when the last
+ * descriptor is closed. Returns the descriptor, or -1. */
+int perf_hold_event(const char *group, const char *event, struct error *err);
 
 /*
  * Whether the kernel permits reading inherited events with samples (6.12), as "dummy:uS" does. If

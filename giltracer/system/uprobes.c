@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@
 #include "base/str.h"
 #include "python/probes.h"
 #include "system/host.h"
+#include "system/perf_access.h"
 #include "system/tracefs.h"
 
 /* ---- return probes and seccomp */
@@ -86,12 +88,16 @@ bool uretprobe_denied(void)
  * so a few attempts suffice. */
 #define PREPARE_TRIES 3
 
+/* More than the kernel needs to close all events of a perf. */
+#define CLOSING_MS 60000
+
 struct uprobes {
 	char *root;
 	char *group;
 	char **events;
-	int fd;   /* shared lock on the group's record */
-	int hold; /* keeps the group's marker open */
+	int fd;    /* shared lock on the group's record */
+	int hold;  /* keeps the group's marker open */
+	int tried; /* uprobes_try */
 };
 
 /* Tracefs splits its commands at blanks, and # begins a comment. A file whose path contains such
@@ -345,6 +351,8 @@ static void uprobes_free(struct uprobes *uprobes)
 		close(uprobes->fd);
 	if (uprobes->hold >= 0)
 		close(uprobes->hold);
+	if (uprobes->tried >= 0)
+		close(uprobes->tried);
 	free(uprobes);
 }
 
@@ -368,7 +376,7 @@ int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct er
 {
 	CLEANUP(uprobes_free) struct uprobes *u = xcalloc(1, sizeof(*u));
 
-	u->fd = u->hold = -1;
+	u->fd = u->hold = u->tried = -1;
 	if (check_returns(set, err) < 0)
 		return -1;
 	if (tracefs_find(&u->root, err) < 0)
@@ -383,6 +391,12 @@ int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct er
 		return -1;
 	*ret = take(u);
 	return 0;
+}
+
+int uprobes_try(struct uprobes *u, struct error *err)
+{
+	u->tried = perf_hold_event(u->group, strchr(u->events[0], ':') + 1, err);
+	return u->tried < 0 ? -1 : 0;
 }
 
 const char *const *uprobes_events(const struct uprobes *uprobes)
@@ -400,10 +414,54 @@ void uprobes_release(struct uprobes *uprobes)
 		close(take_fd(&uprobes->fd));
 		if (uprobes->hold >= 0)
 			close(take_fd(&uprobes->hold));
+		if (uprobes->tried >= 0)
+			close(take_fd(&uprobes->tried));
 		if (!lease_is_used(uprobes->group) && lease_read(uprobes->group, &record))
 			remove_group(uprobes->root, uprobes->group, &ignored);
 	}
 	uprobes_free(uprobes);
+}
+
+/* Keeps nothing of our parent's open, least of all a pipe whose reader waits for its end. */
+static void close_others(const struct uprobes *u, const int *pidfds, size_t count)
+{
+	CLEANUP(closedir) DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+
+	while (dir && (entry = readdir(dir))) {
+		int fd = (int)strtol(entry->d_name, NULL, 10);
+		bool keep = fd == dirfd(dir) || fd == u->fd || fd == u->hold || fd == u->tried;
+
+		for (size_t i = 0; i < count; i++)
+			keep |= fd == pidfds[i];
+		if (!keep)
+			close(fd);
+	}
+}
+
+static void release_after(struct uprobes *u, const int *pidfds, size_t count)
+	__attribute__((noreturn));
+
+static void release_after(struct uprobes *u, const int *pidfds, size_t count)
+{
+	setsid();
+	prctl(PR_SET_NAME, "giltracer-end");
+	close_others(u, pidfds, count);
+	for (size_t i = 0; i < count; i++)
+		poll(&(struct pollfd){ .fd = pidfds[i], .events = POLLIN }, 1, CLOSING_MS);
+	uprobes_release(u);
+	_exit(0);
+}
+
+pid_t uprobes_release_after(struct uprobes *uprobes, const int *pidfds, size_t count)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		release_after(uprobes, pidfds, count);
+	if (pid > 0)
+		uprobes_free(uprobes);
+	return pid;
 }
 
 static struct uprobe_group *find_group(struct uprobe_groups *groups,

@@ -47,12 +47,23 @@ struct uprobes;
  */
 int uprobes_prepare(const struct probe_set *set, struct uprobes **ret, struct error *err);
 
+/* Whether this user may record them. The kernel is asked by opening the first one, which stays open: to
+ * close it takes 70 ms if nobody else has. */
+int uprobes_try(struct uprobes *uprobes, struct error *err);
+
 /* "GROUP:EVENT" names for perf -e, NULL-terminated; borrowed until uprobes_release. */
 const char *const *uprobes_events(const struct uprobes *uprobes);
 
 /* Stop using them; their last user removes them. Call it after perf has
  * ended. NULL is allowed. */
 void uprobes_release(struct uprobes *uprobes);
+
+/*
+ * The same in a process of its own, as soon as those of these pidfds have ended, because the kernel takes 50
+ * to 100 ms for each probe that it removes. That process keeps nothing else of ours open. Returns its pid, or
+ * -1 if there is none and the probes are still ours.
+ */
+pid_t uprobes_release_after(struct uprobes *uprobes, const int *pidfds, size_t count);
 
 /* One of our groups in the kernel. */
 struct uprobe_group {

@@ -561,6 +561,15 @@ tap_remaining() {
 	echo "$tap_left"
 }
 
+# removed: wait until the kernel has removed the probes of this test's recordings, which no giltracer waits
+# for. Processes of that name do it.
+removed() {
+	for tap_pid in $(tap_processes | awk '{ print $1 }'); do
+		[ "$(cat "/proc/$tap_pid/comm" 2>/dev/null)" != giltracer-end ] ||
+			timeout $tap_patience tail --pid="$tap_pid" -f /dev/null
+	done
+}
+
 # leaves_nothing: no temporary file, no process and, where nobody else uses giltracer at the same
 # time (GILTRACER_TEST_ALONE=1), no probe of ours is left.
 leaves_nothing() {

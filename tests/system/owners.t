@@ -90,6 +90,7 @@ rm -rf "$TMPDIR"/giltracer.*
 # The kernel closes the events of a killed perf in its own time; until then they cannot be removed.
 for _ in 1 2 3; do
 	ok 'the next recording outside' record quick
+	removed
 	[ -n "$(groups)" ] || break
 	retried 'removes them' "$(groups)"
 done

@@ -38,6 +38,7 @@ finish() {
 }
 
 ok 'a recording' record -o quick.html quick.py
+removed
 is "$(probes_in "$probes")" 0 'leaves no probe'
 
 begin
@@ -46,6 +47,7 @@ ok 'another of the same interpreter at the same time' record -o quick.html quick
 ok 'leaves the probes to the first' test "$(probes_in "$probes")" -ge 4
 finish
 is "$finished" 3 'which ends as its program does'
+removed
 is "$(probes_in "$probes")" 0 'and then removes them'
 
 begin
@@ -54,6 +56,25 @@ unlike "$(cat out)" "stray probes +$probes" 'sees no stray in what is used'
 ok 'and leaves the probes' test "$(probes_in "$probes")" -ge 4
 finish
 is "$finished" 3 'for the recording'
+
+# Nobody waits until the kernel has removed them: neither the caller, nor the reader of a pipe. As long as the
+# test holds the lock, nobody can remove them.
+begin
+exec 9</run/giltracer/lock
+flock 9
+finish
+is "$finished" 3 'giltracer ends before its probes are removed'
+ok 'which are still there' test "$(probes_in "$probes")" -ge 4
+remover=$(pgrep giltracer-end | while read -r pid; do
+	! grep -qFxz "GILTRACER_TEST_ID=$scratch" "/proc/$pid/environ" || echo "$pid"
+done)
+is "$(ps -o comm= -p "$remover")" giltracer-end 'one process remains'
+# It may wait for perf, and holds the record and probes; the folder is the one that find reads.
+is "$(find "/proc/$remover/fd" ! -type d ! -lname '/run/giltracer/*' ! -lname 'anon_inode:*' -printf '%l\n')" '' \
+	'which keeps no file or pipe of ours open'
+exec 9<&-
+removed
+is "$(probes_in "$probes")" 0 'and removes them then'
 
 # A giltracer that is killed cannot clean up, so the next one does. perf and the program continue for a
 # while. Another giltracer on this host would also clean up, but not while the test holds the lock.
@@ -82,6 +103,7 @@ is "$(find "$TMPDIR" -mindepth 1 -maxdepth 1 -type d | wc -l)" 2 'removes it, an
 ok 'neither who lives' test -e "$(echo "$TMPDIR"/giltracer.??????/lock)"
 ok 'nor who is somebody else' test -e "$TMPDIR/giltracer.mydata/mine"
 finish
+removed
 is "$(probes_in "$probes")" 0 'and the probes go'
 rm -r "$TMPDIR/giltracer.mydata"
 
@@ -97,6 +119,7 @@ like "$(cat err)" 'by a preloaded library .* because uprobes cannot be used: .*a
 finish
 is "$finished" 3 'the recording is not disturbed'
 ok 'and later it can be recorded' record -o quick.html quick.py
+removed
 is "$(probes_in "$probes")" 0 'without a probe left'
 
 # Members of a group could read the records of earlier versions, and hold a lock on one for ever.
