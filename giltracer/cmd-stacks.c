@@ -82,8 +82,9 @@ static void print_text(const struct target *target, const struct snapshot *snaps
 	utf8_fprintf(stdout, "process %d: %s, CPython %s, %zu threads\n", (int)target->pid,
 	             py->image, py->version, snapshot->threads.n);
 	if (!snapshot->gil_known)
-		printf("The holder of the GIL is unknown%s.\n",
-		       py->free_threaded ? ": this is a free-threaded build" : "");
+		puts("The holder of the GIL is unknown.");
+	else if (!snapshot->gils)
+		puts("Its GIL is off: this is a free-threaded build.");
 	for (size_t i = 0; i < snapshot->threads.n; i++)
 		print_thread(snapshot, &snapshot->threads.v[i]);
 }
@@ -131,10 +132,11 @@ static int print_json(const struct target *target, const struct snapshot *snapsh
 
 	for (size_t i = 0; i < snapshot->threads.n; i++)
 		json_array_append_new(threads, thread_json(snapshot, &snapshot->threads.v[i]));
-	root = json_pack("{s:i, s:I, s:I, s:o, s:s, s:b, s:o}", "schema", 1, "pid",
+	root = json_pack("{s:i, s:I, s:I, s:o, s:s, s:b, s:I, s:o}", "schema", 1, "pid",
 	                 (json_int_t)target->pid, "time_ns", (json_int_t)snapshot->time_ns,
 	                 "executable", text_json(py->image), "version", py->version, "gil_known",
-	                 snapshot->gil_known, "threads", threads);
+	                 snapshot->gil_known, "gils", (json_int_t)snapshot->gils, "threads",
+	                 threads);
 	if (!root)
 		return error_set(err, EINVAL, "the JSON document cannot be made");
 	json_dumpf(root, stdout, JSON_INDENT(2));

@@ -103,6 +103,30 @@ static void add_holders(struct str *out, const struct usage_thread *t)
 	}
 }
 
+/* Whether threads hold a GIL: that of a free-threaded build may be off. */
+static bool has_gil(const struct top *top)
+{
+	return top->usage.gils || top->usage.exact || !top->usage.samples;
+}
+
+static void add_running(struct str *out, const struct top *top)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < top->usage.threads.n && n < LINE_THREADS; i++) {
+		const struct usage_thread *t = &top->usage.threads.v[i];
+
+		if (t->runs < 0.5)
+			continue;
+		str_addf(out, "%s", n++ ? ", " : "");
+		utf8_add_safe(out, t->name, NAME_COLUMNS);
+		str_addf(out, " %" PRIu32 " ~%.0f%% in ", t->tid, t->runs);
+		add_function(out, t);
+	}
+	if (!n)
+		str_adds(out, "nobody");
+}
+
 static void add_threads(struct str *out, const struct top *top, bool waits)
 {
 	unsigned n = 0;
@@ -135,10 +159,15 @@ static void print_line(const struct top *top)
 {
 	CLEANUP(str_done) struct str line = { 0 };
 
-	str_adds(&line, "has the GIL: ");
-	add_threads(&line, top, false);
-	str_adds(&line, "; waits: ");
-	add_threads(&line, top, true);
+	if (has_gil(top)) {
+		str_adds(&line, "has the GIL: ");
+		add_threads(&line, top, false);
+		str_adds(&line, "; waits: ");
+		add_threads(&line, top, true);
+	} else {
+		str_adds(&line, "the GIL is off; runs: ");
+		add_running(&line, top);
+	}
 	if (!top->usage.exact)
 		str_addf(&line, " (%u samples)", top->usage.samples);
 	puts(str_get(&line));
@@ -315,6 +344,7 @@ static int compare(const void *a, const void *b)
 
 	if (sort_order == BY_NAME)
 		return strcmp(x->name, y->name);
+	by = by > 0 || by < 0 ? by : y->runs - x->runs;
 	return by > 0 ? 1 : by < 0 ? -1 : (x->tid > y->tid) - (x->tid < y->tid);
 }
 
@@ -349,8 +379,11 @@ static void draw_head(const struct top *top)
 	mvprintw(0, 0, "giltracer top: process %d, %s%s", (int)top->pid,
 	         top->usage.exact ? "exact times" : "estimated from samples",
 	         top->paused ? ", paused" : "");
-	mvprintw(1, 0, "GIL free %s%.1f %%, %u samples, sorted by %s", mark(&top->usage),
-	         top->usage.free, top->usage.samples, orders[top->order]);
+	if (has_gil(top))
+		mvprintw(1, 0, "GIL free %s%.1f %%", mark(&top->usage), top->usage.free);
+	else
+		mvaddstr(1, 0, "the GIL is off");
+	printw(", %u samples, sorted by %s", top->usage.samples, orders[top->order]);
 	if (top->filtering || *top->filter)
 		printw(", threads with '%s'%s", top->filter, top->filtering ? "_" : "");
 	mvaddnstr(2, 0, top->message, COLS);

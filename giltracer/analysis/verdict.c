@@ -502,7 +502,8 @@ static enum verdict_kind evidence_judge(struct evidence *e)
 	uint64_t running = e->totals.cpu_ns[CPU_RUNNING], cpu_known = evidence_cpu_known(e);
 	const bool sampled = !e->model->gil_events && e->pass->samples && e->pass->samples->times.n;
 
-	if (e->recording->python.free_threaded && !e->model->gil_events)
+	if (e->recording->python.free_threaded && !e->model->gil_events &&
+	    (!sampled || e->model->park_events))
 		return VERDICT_FREE_THREADED;
 	if (e->model->idle && !e->model->gil_events)
 		return VERDICT_IDLE;
@@ -885,6 +886,10 @@ static void add_turned_on(struct reasons *to, const struct analysis *a)
 		return;
 	if (python->gil && !strcmp(python->gil, "forced")) {
 		reasons_add(to, REASON_GIL_FORCED);
+		return;
+	}
+	if (!python->gil && !module) {
+		reasons_add(to, REASON_GIL_IS_ON);
 		return;
 	}
 	reasons_add(to, python->gil && !strcmp(python->gil, "off") ? REASON_GIL_TURNED_ON

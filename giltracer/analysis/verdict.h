@@ -155,6 +155,7 @@ enum reason_code {
 	REASON_SAMPLED,        /* count samples; on average number threads waited for the GIL */
 	REASON_SAMPLED_NO_GIL, /* count samples; which thread had the GIL could not be read */
 	REASON_GIL_FORCED,     /* an option turned on the GIL of a free-threaded interpreter */
+	REASON_GIL_IS_ON,      /* it is on; it is not known why */
 	REASON_GIL_ON,         /* an import turned it on, of module name if that is known */
 	REASON_GIL_TURNED_ON,  /* the same, while the program was recorded */
 

@@ -65,11 +65,13 @@ struct known_thread {
  * A PyInterpreterState.
  * @next, @threads: the next interpreter and the first PyThreadState
  * @gil: address of its GIL when the lists were walked, 0: unknown; @gil_now: as last read
+ * @gil_on: 0: it is off, as it may be in a free-threaded build
  * @id: its number
  * @lock: the GIL's bytes before the stacks are read; @lock_after: afterwards
  */
 struct known_interpreter {
 	uint64_t address, next, threads, gil, gil_now, id;
+	uint32_t gil_on;
 	uint8_t lock[LOCK_BYTES], lock_after[LOCK_BYTES];
 };
 
@@ -100,8 +102,7 @@ static uint32_t frame_at(const struct snapshots *s, enum python_frame_key key)
 
 static bool snapshots_know_gil(const struct snapshots *s)
 {
-	return memory_at(s, MEMORY_GIL) != PYTHON_NO_OFFSET &&
-	       !s->target->process.python->free_threaded;
+	return memory_at(s, MEMORY_GIL) != PYTHON_NO_OFFSET;
 }
 
 static void snapshots_add_lock(struct snapshots *s, const struct known_interpreter *interpreter,
@@ -117,7 +118,8 @@ static uint64_t snapshots_holder_of(const struct snapshots *s, const struct know
 {
 	uint32_t locked_at = memory_at(s, MEMORY_LOCKED) - memory_at(s, MEMORY_HOLDER);
 
-	if (!k->gil || locked_at > LOCK_BYTES - 4 || bytes_u32(k->lock, locked_at) != 1)
+	if (!k->gil || !k->gil_on || locked_at > LOCK_BYTES - 4 ||
+	    bytes_u32(k->lock, locked_at) != 1)
 		return 0;
 	return bytes_u64(k->lock, 0);
 }
@@ -271,6 +273,9 @@ static void add_gil(struct snapshots *s, struct known_interpreter *k)
 	uint32_t id_at = memory_at(s, MEMORY_INTERPRETER_ID);
 
 	k->gil_now = k->gil;
+	k->gil_on = 1;
+	if (k->gil && memory_at(s, MEMORY_GIL_ON) != PYTHON_NO_OFFSET)
+		batch_add(&s->batch, k->gil + memory_at(s, MEMORY_GIL_ON), &k->gil_on, 4);
 	if (k->gil && !s->target->def->shared)
 		batch_add(&s->batch, k->address + memory_at(s, MEMORY_GIL), &k->gil_now, 8);
 	if (id_at != PYTHON_NO_OFFSET)
@@ -371,7 +376,7 @@ static void trust_others(struct snapshots *s)
 		struct known_thread *thread = s->threads.v[i];
 		const struct known_interpreter *k = &s->interpreters.v[thread->interpreter];
 
-		if (k->gil && !memcmp(k->lock, k->lock_after, LOCK_BYTES) &&
+		if (k->gil && k->gil_on && !memcmp(k->lock, k->lock_after, LOCK_BYTES) &&
 		    snapshots_holder_of(s, k) != thread->address)
 			thread->torn = false;
 	}
@@ -702,6 +707,8 @@ static enum gil_relation relation_of(const struct snapshots *s, const struct kno
 
 	if (!k->gil)
 		return GIL_NOT_KNOWN;
+	if (!k->gil_on)
+		return GIL_NONE;
 	if (snapshots_holder_of(s, k) == known->address)
 		return GIL_HOLDS;
 	return waits_for_gil(s, known, k->gil, task) ? GIL_WAITS : GIL_NONE;
@@ -838,7 +845,7 @@ static uint32_t count_gils(const struct snapshots *s)
 
 		while (s->interpreters.v[j].gil != s->interpreters.v[i].gil)
 			j++;
-		n += j == i;
+		n += j == i && s->interpreters.v[i].gil_on;
 	}
 	return n;
 }

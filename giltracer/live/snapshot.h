@@ -55,7 +55,7 @@ struct snapshot_thread {
 
 /**
  * @time_ns: when reading the stacks began, CLOCK_MONOTONIC
- * @gil_known: the definition contains the location of the GIL; @gils: how many GILs exist
+ * @gil_known: the definition contains the location of the GIL; @gils: how many GILs exist that are on
  * @threads: holders of a GIL first, then those that wait for one, then the others, by tid
  */
 struct snapshot {

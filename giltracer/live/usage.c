@@ -303,10 +303,12 @@ static void add_exact(const struct usage_source *u, struct usage *ret)
 static int compare(const void *a, const void *b)
 {
 	const struct usage_thread *x = a, *y = b;
-	double by = y->has + y->waits - x->has - x->waits;
+	double by = y->has + y->waits - x->has - x->waits, runs = y->runs - x->runs;
 
 	if (by > 0 || by < 0)
 		return by > 0 ? 1 : -1;
+	if (runs > 0 || runs < 0)
+		return runs > 0 ? 1 : -1;
 	return (x->tid > y->tid) - (x->tid < y->tid);
 }
 

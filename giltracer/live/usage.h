@@ -63,7 +63,7 @@ struct usage_thread {
  * @free: percent of the interval in which no thread had the GIL; of several GILs, the one that was
  * held longest
  * @gils: number of GILs last seen
- * @threads: those with the most holding and waiting first
+ * @threads: those with the most holding and waiting first, then those that run most
  */
 struct usage {
 	uint64_t time_ns, interval_ns;

@@ -13,17 +13,26 @@ void python_layout_init(struct python_layout *ret, unsigned major, unsigned mino
                         bool free_threaded)
 {
 	const bool is_3 = major == 3;
+	const uint32_t header = free_threaded ? 32 : 16;
 
 	*ret = (struct python_layout){
 		.major = major,
 		.minor = minor,
 		.free_threaded = free_threaded,
+		.header = header,
 		/* The same in all versions. */
-		.type = { .name = 24, .size = 32, .vectorcall = 56, .hash = 120, .base = 256 },
-		.function = { .definition = 16, .self = 24, .module = 32, .vectorcall = 48 },
-		.method_definition = 40,
-		.object_type = 8,
-		.frame_inside = minor >= 11 ? 24 : PYTHON_NO_OFFSET,
+		.type = { .name = header + 8,
+		          .size = header + 16,
+		          .vectorcall = header + 40,
+		          .hash = header + 104,
+		          .base = header + 240 },
+		.function = { .definition = header,
+		              .self = header + 8,
+		              .module = header + 16,
+		              .vectorcall = header + 32 },
+		.method_definition = header + 24,
+		.object_type = header - 8,
+		.frame_inside = minor >= 11 ? header + 8 : PYTHON_NO_OFFSET,
 		.unit = minor == 10 ? 2 : 1,
 		.is_supported = is_3 && minor >= 6,
 		.has_monitoring = python_has_monitoring(minor),
@@ -127,7 +136,8 @@ static const struct published {
 /* The table is in memory from its first word on, so the part about debuggers has an offset itself. */
 static const uint8_t debugger_word[TABLES] = { 0, 89, 105 };
 
-/* The offset of the GIL in an interpreter's state, and its members there. */
+/* The offset of the GIL in an interpreter's state, and its members there. The word after the first one is the
+ * offset in the GIL of the member that says whether it is on; 0, too, in builds that have none. */
 static const uint8_t gil_word[TABLES] = { 15, 16, 16 };
 static const uint8_t locked_word[TABLES] = { 17, 18, 18 };
 static const uint8_t holder_word[TABLES] = { 18, 19, 19 };
@@ -163,13 +173,14 @@ static bool take(struct python_layout *to, const struct table *t, const struct p
 	return true;
 }
 
-static bool is_gil_known(const struct table *t, unsigned version)
+static bool is_gil_known(const struct table *t, unsigned version, uint32_t before)
 {
-	uint64_t gil, locked, holder;
+	uint64_t gil, on, locked, holder;
 
-	return get(t, gil_word[version], &gil) && get(t, locked_word[version], &locked) &&
-	       get(t, holder_word[version], &holder) && locked - gil == PYTHON_GIL_LOCKED &&
-	       holder - gil == PYTHON_GIL_HOLDER;
+	return get(t, gil_word[version], &gil) && get(t, gil_word[version] + 1u, &on) &&
+	       get(t, locked_word[version], &locked) && get(t, holder_word[version], &holder) &&
+	       (!before || !on) && locked - gil == before + PYTHON_GIL_LOCKED &&
+	       holder - gil == before + PYTHON_GIL_HOLDER;
 }
 
 /* Whether the head of a str is in front of its characters. */
@@ -195,10 +206,11 @@ bool python_layout_from_table(struct python_layout *layout, const void *table, s
 {
 	struct python_layout to = *layout;
 	struct table t = { .words = (size < PYTHON_TABLE_SIZE ? size : PYTHON_TABLE_SIZE) / 8 };
+	const uint32_t before = to.free_threaded ? PYTHON_GIL_AFTER_ON : 0;
 	uint64_t size_of_type;
 	unsigned version;
 
-	if (to.major != 3 || to.minor < PYTHON_TABLE_FIRST || to.free_threaded)
+	if (to.major != 3 || to.minor < PYTHON_TABLE_FIRST)
 		return false;
 	memcpy(t.word, table, t.words * 8);
 	if (!is_of(&t, layout))
@@ -210,11 +222,13 @@ bool python_layout_from_table(struct python_layout *layout, const void *table, s
 	for (size_t i = 0; i < sizeof(published) / sizeof(*published); i++)
 		if (!take(&to, &t, &published[i], version))
 			return false;
-	if (!is_gil_known(&t, version))
+	if (!is_gil_known(&t, version, before))
 		return false;
-	to.memory[MEMORY_HOLDER] = PYTHON_GIL_HOLDER;
-	to.memory[MEMORY_LOCKED] = PYTHON_GIL_LOCKED;
-	to.memory[MEMORY_GIL_SIZE] = PYTHON_GIL_SIZE;
+	to.memory[MEMORY_HOLDER] = before + PYTHON_GIL_HOLDER;
+	to.memory[MEMORY_LOCKED] = before + PYTHON_GIL_LOCKED;
+	to.memory[MEMORY_GIL_SIZE] = before + PYTHON_GIL_SIZE;
+	if (before)
+		to.memory[MEMORY_GIL_ON] = 0;
 	if (debugger_word[version])
 		to.memory[MEMORY_DEBUGGER] = debugger_word[version] * 8u;
 	if (to.memory[MEMORY_CACHED_KEYS] == PYTHON_NO_OFFSET &&

@@ -59,6 +59,7 @@ enum python_memory_key {
 	MEMORY_DEFINED,          /* from here on, only the interpreter's own table has it */
 	MEMORY_INTERPRETER = MEMORY_DEFINED, /* PyThreadState: its PyInterpreterState */
 	MEMORY_REQUESTS_GIL, /* PyThreadState: an int, 1 while it waits for the GIL; 3.15 on */
+	MEMORY_GIL_ON,       /* GIL: an int, 0 while it is off; free-threaded builds */
 	MEMORY_KEYS,
 };
 
@@ -74,7 +75,7 @@ enum python_call_key {
 	CALL_KEYS,
 };
 
-/* struct _gil_runtime_state, from 3.7 on. */
+/* struct _gil_runtime_state, from 3.7 on. In a free-threaded build, a member precedes these. */
 #define PYTHON_GIL_HOLDER       0x08
 #define PYTHON_GIL_LOCKED       0x10
 #define PYTHON_GIL_COND         0x20
@@ -82,9 +83,11 @@ enum python_call_key {
 #define PYTHON_GIL_SWITCH_COND  0x78
 #define PYTHON_GIL_SWITCH_MUTEX 0xa8
 #define PYTHON_GIL_SIZE         0xd0
+#define PYTHON_GIL_AFTER_ON     8
 
 /**
  * @major, @minor: the version; @free_threaded: of its build without a GIL
+ * @header: sizeof(PyObject)
  * @frame, @memory, @call: offsets, from probes/ or from the interpreter's own table
  * Behaviour:
  * @unit: bytes per unit in which a frame counts its instructions, if it does not point to one
@@ -107,6 +110,7 @@ enum python_call_key {
 struct python_layout {
 	uint32_t major, minor;
 	uint32_t free_threaded;
+	uint32_t header;
 	uint32_t frame[FRAME_KEYS];
 	uint32_t memory[MEMORY_KEYS];
 	uint32_t call[CALL_KEYS];

@@ -525,7 +525,7 @@ static bool read_table(struct python_layout *layout, const struct python *python
 	uint64_t address;
 	size_t len = 0;
 
-	if (layout->minor < PYTHON_TABLE_FIRST || layout->free_threaded ||
+	if (layout->minor < PYTHON_TABLE_FIRST ||
 	    symbols_open_bare(&symbols, python->library, &ignored) < 0 ||
 	    !symbols_address(symbols, "_PyRuntime", &address))
 		return false;
@@ -598,7 +598,10 @@ int probedef_find(struct probedef **ret, const struct python *python, struct err
 	    def->layout.free_threaded != python->free_threaded)
 		return error_set(err, EINVAL, "%s: is for Python %u.%u%s", path, def->layout.major,
 		                 def->layout.minor, def->layout.free_threaded ? "t" : "");
-	read_table(&def->layout, python);
+	if (read_table(&def->layout, python) && !def->root) {
+		def->has_frame = def->is_published = true;
+		def->root = xstrdup("_PyRuntime");
+	}
 	if (expand_all(def, path, err) < 0)
 		return -1;
 	*ret = take(def);

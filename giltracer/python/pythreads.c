@@ -40,10 +40,10 @@ struct pyentries {
 
 #define ENTRIES_MAX 65536
 
-/* PyDictObject */
-#define DICT_SIZE   48
-#define DICT_KEYS   32
-#define DICT_VALUES 40
+/* PyDictObject, after the header that each object has */
+#define DICT_SIZE   32
+#define DICT_KEYS   16
+#define DICT_VALUES 24
 
 /* PyDictKeysObject, before 3.11 */
 #define OLD_KEYS_SIZE    40
@@ -60,11 +60,11 @@ struct pyentries {
 #define VALUES_VALID 3
 #define VALUES_FIRST 8
 
-/* PyTypeObject */
-#define TYPE_BASIC_SIZE  32
-#define TYPE_FLAGS       168
-#define TYPE_DICT_OFFSET 288
-#define TYPE_SIZE        296
+/* PyTypeObject, after the header */
+#define TYPE_BASIC_SIZE  16
+#define TYPE_FLAGS       152
+#define TYPE_DICT_OFFSET 272
+#define TYPE_SIZE        280
 
 #define FLAG_INLINE_VALUES (1u << 2)
 #define FLAG_MANAGED_DICT  (1u << 4)
@@ -150,7 +150,7 @@ static bool pyobject_dict(struct target *target, uint64_t dict, struct pyentries
 	uint64_t values;
 
 	ret->v.n = 0;
-	if (!dict || !memory_read(target->pid, dict, raw, sizeof(raw)))
+	if (!dict || !memory_read(target->pid, dict + target->def->layout.header, raw, sizeof(raw)))
 		return false;
 	values = bytes_u64(raw, DICT_VALUES);
 	if (values && target->def->layout.minor >= 13)
@@ -176,10 +176,12 @@ static uint64_t inline_values(struct target *target, uint64_t object, const uint
 static bool find_managed(struct target *target, uint64_t object, const uint8_t *type,
                          uint64_t *ret_dict, uint64_t *ret_values)
 {
-	uint8_t before[32];
+	/* In free-threaded builds, no members for the garbage collector are in between. */
+	const uint64_t at = target->def->layout.free_threaded ? 16 : 32;
+	uint8_t before[16];
 	uint64_t values, dict;
 
-	if (!memory_read(target->pid, object - sizeof(before), before, sizeof(before)))
+	if (!memory_read(target->pid, object - at, before, sizeof(before)))
 		return false;
 	values = bytes_u64(before, 0);
 	dict = bytes_u64(before, 8);
@@ -202,7 +204,7 @@ static bool pyobject_attributes(struct target *target, uint64_t object, struct p
 
 	ret->v.n = 0;
 	if (!memory_u64(target->pid, object + target->def->layout.frame[FRAME_TYPE], &type) ||
-	    !memory_read(target->pid, type, raw, sizeof(raw)))
+	    !memory_read(target->pid, type + target->def->layout.header, raw, sizeof(raw)))
 		return false;
 	at = bytes_u64(raw, TYPE_DICT_OFFSET);
 	if (target->def->layout.minor >= 11 && bytes_u64(raw, TYPE_FLAGS) & FLAG_MANAGED_DICT) {
@@ -254,10 +256,12 @@ static uint64_t pyentries_find(struct target *target, const struct pyentries *en
 #define SOONER_NS (20 * NS_PER_MS)
 #define FIND_NS   (10 * AGAIN_NS) /* how often to look for the dicts */
 #define SHARE     50
+#define ATTEMPTS  8      /* threads may come and go meanwhile */
 #define ENTRIES   500000 /* of all dicts, for one look */
 
-#define MODULE_DICT 16 /* PyModuleObject.md_dict */
-#define INT_DIGITS  24 /* PyLongObject: 30 bits each */
+/* After the header: PyModuleObject.md_dict, and the digits of PyLongObject, 30 bits each. */
+#define MODULE_DICT 0
+#define INT_DIGITS  8
 #define DIGIT       0x3fffffffu
 
 /* ---- the dict */
@@ -271,7 +275,8 @@ static uint64_t find_active(struct target *target, uint64_t interpreter)
 	               &modules) &&
 	    pyobject_dict(target, modules, &entries))
 		module = pyentries_find(target, &entries, "threading");
-	if (module && memory_u64(target->pid, module + MODULE_DICT, &dict) &&
+	if (module &&
+	    memory_u64(target->pid, module + target->def->layout.header + MODULE_DICT, &dict) &&
 	    pyobject_dict(target, dict, &entries))
 		ret = pyentries_find(target, &entries, "_active");
 	vec_done(&entries.v);
@@ -358,7 +363,9 @@ static bool read_idents(struct target *target, const struct pyentries *entries,
 
 	for (size_t i = 0; i < entries->v.n; i++)
 		if (entries->v.v[i].value)
-			batch_add(&batch, entries->v.v[i].key + INT_DIGITS, digits[i], 8);
+			batch_add(&batch,
+			          entries->v.v[i].key + target->def->layout.header + INT_DIGITS,
+			          digits[i], 8);
 	whole = batch_read(&batch, target->pid);
 	batch_done(&batch);
 	return whole;
@@ -419,7 +426,7 @@ bool pythreads_look(struct pythreads *p, struct target *target, const uint64_t *
                     size_t n, size_t changes)
 {
 	uint64_t now = clock_now_ns();
-	bool whole;
+	bool whole = false;
 
 	if (!is_due(p, now, changes))
 		return false;
@@ -427,10 +434,12 @@ bool pythreads_look(struct pythreads *p, struct target *target, const uint64_t *
 		p->dicts.n = 0;
 		p->found_ns = now;
 	}
-	p->v.n = 0;
-	idmap_done(&p->by_ident);
 	target->entries = ENTRIES;
-	whole = look_at_all(p, target, interpreters, n);
+	for (unsigned i = 0; i < ATTEMPTS && !whole; i++) {
+		p->v.n = 0;
+		idmap_done(&p->by_ident);
+		whole = look_at_all(p, target, interpreters, n);
+	}
 	p->looked_ns = clock_now_ns();
 	p->cost_ns = p->looked_ns - now;
 	if (whole)

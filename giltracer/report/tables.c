@@ -547,10 +547,17 @@ void table_path(struct table *ret, const struct analysis *a, const struct table_
 
 #define SAMPLED_LEAST_PERCENT 0.5 /* minimum share of the threads' samples for a row */
 
+/* No thread of a free-threaded interpreter holds a GIL or waits for it, unless that is on. */
+static bool has_gil(const struct analysis *a)
+{
+	return !a->pass->free_threaded || a->sampled.gils.n;
+}
+
 static void put_thread(struct row *row, const struct analysis *a, const struct sampled_thread *t,
                        unsigned name_columns)
 {
 	const struct samples *s = a->pass->samples;
+	unsigned column = 1;
 	uint64_t asleep = 0;
 
 	if (t->thread != MODEL_NONE)
@@ -559,12 +566,14 @@ static void put_thread(struct row *row, const struct analysis *a, const struct s
 		cell_text(row, 0, names_get(s->names, s->threads.v[t->of].name));
 	for (unsigned w = SAMPLED_LOCK; w <= SAMPLED_OTHER; w++)
 		asleep += t->what[w];
-	cell_number(row, 1, (double)t->samples, 0);
-	cell_number(row, 2, facts_percent(t->what[SAMPLED_HOLDS], t->samples), 1);
-	cell_number(row, 3, facts_percent(t->what[SAMPLED_WAITS], t->samples), 1);
-	cell_number(row, 4, facts_percent(t->what[SAMPLED_RUNNING], t->samples), 1);
-	cell_number(row, 5, facts_percent(asleep, t->samples), 1);
-	cell_number(row, 6, facts_percent(t->what[SAMPLED_UNKNOWN], t->samples), 1);
+	cell_number(row, column++, (double)t->samples, 0);
+	if (has_gil(a)) {
+		cell_number(row, column++, facts_percent(t->what[SAMPLED_HOLDS], t->samples), 1);
+		cell_number(row, column++, facts_percent(t->what[SAMPLED_WAITS], t->samples), 1);
+	}
+	cell_number(row, column++, facts_percent(t->what[SAMPLED_RUNNING], t->samples), 1);
+	cell_number(row, column++, facts_percent(asleep, t->samples), 1);
+	cell_number(row, column, facts_percent(t->what[SAMPLED_UNKNOWN], t->samples), 1);
 }
 
 void table_sampled_threads(struct table *ret, const struct analysis *a,
@@ -575,9 +584,13 @@ void table_sampled_threads(struct table *ret, const struct analysis *a,
 	*ret = (struct table){ .caption = PHRASE_c_sampled_threads,
 		               .text_columns = 1,
 		               .say_left = say_left_sampled };
-	TABLE_HEADINGS(ret, PHRASE_h_thread, PHRASE_h_samples, PHRASE_h_est_has_gil,
-	               PHRASE_h_est_gil_wait, PHRASE_h_est_running, PHRASE_h_est_blocked,
-	               PHRASE_h_unknown);
+	if (has_gil(a))
+		TABLE_HEADINGS(ret, PHRASE_h_thread, PHRASE_h_samples, PHRASE_h_est_has_gil,
+		               PHRASE_h_est_gil_wait, PHRASE_h_est_running, PHRASE_h_est_blocked,
+		               PHRASE_h_unknown);
+	else
+		TABLE_HEADINGS(ret, PHRASE_h_thread, PHRASE_h_samples, PHRASE_h_est_runnable,
+		               PHRASE_h_est_blocked, PHRASE_h_unknown);
 	for (size_t i = 0; i < s->threads.n; i++) {
 		if (i < limits->threads) {
 			put_thread(table_add_row(ret), a, &s->threads.v[i], limits->name_columns);
@@ -594,7 +607,7 @@ static void put_sampled_place(struct row *row, const struct analysis *a,
 	uint32_t thread = sampled_model_thread(a->pass, &a->pass->samples->threads.v[p->thread]);
 
 	row->cells[0].width = sampled_add_place(&row->cells[0].text, a->pass, p, name_columns);
-	cell_text(row, 1, sampled_what_text(p->what));
+	cell_text(row, 1, sampled_what_text(a->pass, p->what));
 	if (p->threads == 1 && thread != MODEL_NONE) {
 		cell_thread(row, 2, a, thread, name_columns);
 	} else {

@@ -305,7 +305,7 @@ void wording_add_note(struct str *out, const struct facts_caveat *caveat, bool n
 
 /* Samples. */
 
-const char *sampled_what_text(enum sampled_what what)
+const char *sampled_what_text(const struct recording_pass *pass, enum sampled_what what)
 {
 	static const enum phrase texts[SAMPLED_WHATS] = {
 		[SAMPLED_HOLDS] = PHRASE_what_holds,     [SAMPLED_WAITS] = PHRASE_what_waits,
@@ -316,7 +316,8 @@ const char *sampled_what_text(enum sampled_what what)
 		[SAMPLED_UNKNOWN] = PHRASE_what_unknown,
 	};
 
-	return phrase(texts[what]);
+	return phrase(what == SAMPLED_RUNNING && pass->free_threaded ? PHRASE_what_runnable
+	                                                             : texts[what]);
 }
 
 unsigned sampled_add_place(struct str *out, const struct recording_pass *pass,
@@ -983,7 +984,7 @@ static void add_sampled(struct str *out, const struct analysis *a, const struct 
 		say_sampled_held(out, r->percent, str_get(&name));
 	else
 		say_sampled_place(out, r->percent, str_get(&name),
-		                  sampled_what_text(r->place->what));
+		                  sampled_what_text(a->pass, r->place->what));
 }
 
 static void add_import(struct str *out, const struct reason *r)
@@ -1007,6 +1008,7 @@ static const enum phrase plain[] = {
 	[REASON_SINGLE_HOLDER] = PHRASE_single_holder,
 	[REASON_SINGLE_TOO] = PHRASE_single_too,
 	[REASON_GIL_FORCED] = PHRASE_gil_forced,
+	[REASON_GIL_IS_ON] = PHRASE_gil_is_on,
 	[REASON_NO_LOCKS] = PHRASE_no_locks,
 	[ADVICE_CALL] = PHRASE_advise_call,
 	[ADVICE_PYTHON] = PHRASE_advise_python,

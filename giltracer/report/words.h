@@ -58,7 +58,8 @@ void wording_add_note(struct str *out, const struct facts_caveat *caveat, bool n
 /* The words for facts from samples. */
 
 /* "has the GIL" */
-const char *sampled_what_text(enum sampled_what what);
+/* pass: in which it was sampled */
+const char *sampled_what_text(const struct recording_pass *pass, enum sampled_what what);
 
 /* "recv_into (socket.py:706) called by fetch (client.py:12)"; safe for a terminal. Returns the
  * columns used. */

@@ -62,6 +62,26 @@ static void test_taken(void)
 	ok(read_as(table, sizeof(table), 17, &layout), "and a 3.17");
 }
 
+static void test_free_threaded(void)
+{
+	struct python_layout layout;
+	uint64_t table[WORDS];
+
+	make(table, 15);
+	table[2] = 1;
+	table[GIL + 1] = 0;
+	table[LOCKED] += PYTHON_GIL_AFTER_ON;
+	table[HOLDER] += PYTHON_GIL_AFTER_ON;
+	python_layout_init(&layout, 3, 15, true);
+	ok(python_layout_from_table(&layout, table, sizeof(table)),
+	   "the table of a free-threaded build is read");
+	is_u64(layout.memory[MEMORY_GIL_ON], 0, "  where its GIL says whether it is on");
+	is_u64(layout.memory[MEMORY_LOCKED], PYTHON_GIL_LOCKED + 8, "  which precedes the rest");
+	is_u64(layout.object_type, 24, "  and objects have larger headers");
+	table[GIL + 1] = 4;
+	ok(!python_layout_from_table(&layout, table, sizeof(table)), "  unless it is elsewhere");
+}
+
 static void test_refused(void)
 {
 	struct python_layout layout, before;
@@ -120,6 +140,7 @@ static void test_refused(void)
 int main(void)
 {
 	test_taken();
+	test_free_threaded();
 	test_refused();
 	return done_testing();
 }
