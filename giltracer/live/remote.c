@@ -945,7 +945,10 @@ static bool find_gil(struct remote_call *call)
 		interpreter = next;
 		next += at[MEMORY_NEXT_INTERPRETER];
 	}
-	return memory_u64(pid, interpreter + at[MEMORY_GIL], &call->gil) && call->gil;
+	if (!memory_u64(pid, interpreter + at[MEMORY_GIL], &call->gil) || !call->gil)
+		return false;
+	call->gil += def->layout.free_threaded ? PYTHON_GIL_AFTER_ON : 0;
+	return true;
 }
 
 /* The number after a name in /proc/PID/status; 0 if there is none. */
@@ -993,10 +996,6 @@ int remote_call_find(struct remote_call *ret, const struct target *target, struc
 	struct remote_call call = { .target = target };
 	const char *version = target->process.python->version;
 
-	if (target->def->layout.free_threaded)
-		return error_set(err, ENOTSUP,
-		                 "process %d: Python %s has no GIL that the library could record",
-		                 (int)target->pid, version);
 	if (remote_check_owner(target, err) < 0 || check_status(target->pid, err) < 0)
 		return -1;
 	if (!find_gil(&call))

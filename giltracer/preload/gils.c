@@ -154,22 +154,22 @@ static void add(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 
 static void *python = RTLD_DEFAULT;
 
-static void *python_symbol(const char *name)
+void *gils_symbol(const char *name)
 {
 	return dlsym(python, name);
 }
 
-void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond)
+void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond,
+                bool held)
 {
 	struct self *me = &self;
 	struct gil *g;
 
-	frames_begin(python_symbol);
-	nogil_begin(python_symbol);
-	locks_begin(python_symbol);
+	frames_begin(gils_symbol);
+	nogil_begin(gils_symbol);
 	add(mutex, cond, switch_cond);
 	g = gils_search_mutex(mutex);
-	if (!g)
+	if (!g || !held)
 		return;
 	memset(g->walks, 0, sizeof(g->walks));
 	g->asked_stamp = g->asked_frame = g->asked_look = 0;
@@ -188,7 +188,7 @@ static bool is_in_python(const char *caller)
 
 	if (!dladdr(caller, &ours) || !ours.dli_fname)
 		return false;
-	function = python_symbol("PyEval_SaveThread");
+	function = gils_symbol("PyEval_SaveThread");
 	/* A library that the program has loaded privately stays loaded. */
 	if (!function && (handle = dlopen(ours.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) &&
 	    (function = dlsym(handle, "PyEval_SaveThread")))
@@ -231,9 +231,9 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 	    !is_near(me->cond.caller, caller) || !is_in_python(me->mutex[0].caller))
 		return;
 	process_begin();
-	frames_begin(python_symbol);
-	nogil_begin(python_symbol);
-	locks_begin(python_symbol);
+	frames_begin(gils_symbol);
+	nogil_begin(gils_symbol);
+	locks_begin(gils_symbol);
 	if (process_use() != PRELOAD_USE_HELD)
 		count_begin();
 	add(me->mutex[0].object, me->cond.object, cond);

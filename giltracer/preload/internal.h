@@ -96,6 +96,7 @@ struct walked {
  * @taken_stamp: when the holder got it; @noticed: that its hold is long; @told: a waiting thread has
  * recorded what the holder does
  * @turns: how often it was taken while uprobes recorded it
+ * @taken_for_import: the present hold began while it was on for an import only, see nogil_import()
  */
 struct gil {
 	pthread_mutex_t *_Atomic mutex;
@@ -105,7 +106,7 @@ struct gil {
 	const struct self *last;
 	uint64_t switches;
 	uint64_t asked_stamp, taken_stamp;
-	bool noticed, told;
+	bool noticed, told, taken_for_import;
 	struct totals_waited *waited;
 	uint32_t compared, group, asked_frame, asked_look;
 	uint32_t turns;
@@ -148,6 +149,7 @@ struct spin {
  * @released_in: without a GIL: its innermost frame, which exists until it takes the GIL again; NULL: unknown
  * @took: the semaphores that it took last, the last one first, and has not posted since; NULL: none
  * @putting_lock: it writes the two records of an event of a lock
+ * @waits_for_import: its request of the GIL was recorded as a wait for a lock, see nogil_import()
  * @recording: process.recording when this was written
  * @last: the last event, while uprobes record; PRELOAD_END: none; @last_stamp, @last_gil: its own
  */
@@ -163,7 +165,7 @@ struct self {
 	uint32_t group;
 	struct totals_slot *slot;
 	const struct gil *slot_gil;
-	bool was_counted, putting_lock, has_had_gil, stops;
+	bool was_counted, putting_lock, has_had_gil, stops, waits_for_import;
 	const char *released_in;
 	const void *took[2];
 	struct spin spin;
@@ -218,11 +220,12 @@ void real_unlock(pthread_mutex_t *mutex);
  * one. *ret is unchanged if there is none. */
 void real_find(void *ret, const char *name, const char *version);
 
-/* Our functions, terminated by a name of NULL. @needed: any CPython with a GIL calls it */
+/* Our functions, terminated by a name of NULL. @needed: any CPython calls it; @nogil: its calls tell something
+ * in free-threaded builds only */
 struct interposed {
 	const char *name;
 	void *function;
-	bool needed;
+	bool needed, nogil;
 };
 
 extern const struct interposed interposed[];
@@ -272,8 +275,12 @@ void gils_log(void);
 /* The GIL that the thread holds; NULL: none. */
 const struct gil *gils_held(const struct self *me);
 
-/* Adds a GIL that was created before; the caller holds it. */
-void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond);
+/* Adds a GIL that was created before. held: by the caller, otherwise it is off */
+void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond,
+                bool held);
+
+/* CPython's symbol of this name; NULL: it has none. */
+void *gils_symbol(const char *name);
 
 /* ---- frames.c */
 
@@ -554,6 +561,7 @@ static inline struct self *join_self(void)
 /* Backwards from cond. */
 #define GIL_LAST_HOLDER (PYTHON_GIL_COND - PYTHON_GIL_HOLDER)
 #define GIL_LOCKED      (PYTHON_GIL_COND - PYTHON_GIL_LOCKED)
+#define GIL_ON          (PYTHON_GIL_COND + PYTHON_GIL_AFTER_ON) /* free-threaded builds */
 
 static inline bool join_is_locked(const struct gil *g)
 {

@@ -10,11 +10,13 @@
  */
 #include "preload/count.h"
 #include "preload/internal.h"
+#include "preload/nogil.h"
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <stdarg.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
@@ -122,16 +124,15 @@ void real_unlock(pthread_mutex_t *mutex)
 }
 
 /* Records an event of the GIL, or only keeps it if uprobes record it. */
-static inline bool records(struct self *me, enum preload_type type, uint64_t stamp,
-                           const struct gil *g)
+static inline bool records(struct self *me, enum preload_type type, uint64_t stamp, struct gil *g)
 {
-	if (!process.on || UNLIKELY(process_use() == PRELOAD_USE_HELD))
+	if (!process.on || UNLIKELY(process_use() == PRELOAD_USE_HELD) ||
+	    (UNLIKELY(nogil_on) && nogil_import(me, type, stamp, g)))
 		return false;
 	return LIKELY(!process_counts() && !me->last) || !handover_keep(me, type, stamp, g);
 }
 
-static inline void record(struct self *me, enum preload_type type, uint64_t stamp,
-                          const struct gil *g)
+static inline void record(struct self *me, enum preload_type type, uint64_t stamp, struct gil *g)
 {
 	if (records(me, type, stamp, g))
 		stream_put_gil(me, type, stamp, g);
@@ -185,7 +186,9 @@ static uint64_t stamp_acquire(const struct self *me, const struct gil *g)
 	return LIKELY(g->last == me && !me->waits) ? clock_stamp() : clock_stamp_after();
 }
 
-static inline void acquired(struct self *me, struct gil *g)
+/* left: the thread did not take it, because it was turned off; otherwise, if another thread has it, this one will
+ * not get it. */
+static inline void acquired(struct self *me, struct gil *g, bool left)
 {
 	const struct count c = count_open(me, g);
 	const bool compared = UNLIKELY(g->compared != 0);
@@ -196,13 +199,13 @@ static inline void acquired(struct self *me, struct gil *g)
 	stamp = stamp_acquire(me, g);
 	if (compared)
 		waited_acquired(me, g, &c, stamp);
-	count_acquired(&c, LIKELY(!g->holder) ? TOTALS_HOLD : TOTALS_FREE, stamp);
+	count_acquired(&c, LIKELY(!g->holder && !left) ? TOTALS_HOLD : TOTALS_FREE, stamp);
 	me->taking = NULL;
 	me->has_had_gil = true;
 	me->released_in = NULL;
 	if (me->waits)
 		atomic_fetch_sub_explicit(&g->waiters, 1, memory_order_relaxed);
-	if (UNLIKELY(g->holder != NULL)) {
+	if (UNLIKELY(g->holder != NULL || left)) {
 		record(me, PRELOAD_LEFT, stamp, g);
 		return;
 	}
@@ -224,8 +227,7 @@ static inline void acquired(struct self *me, struct gil *g)
 
 /* Another thread may run before this one has left drop_gil, so the stamp is taken after the
  * unlock. */
-static __attribute__((noinline, cold)) int unlock_released(const struct gil *g,
-                                                           pthread_mutex_t *mutex)
+static __attribute__((noinline, cold)) int unlock_released(struct gil *g, pthread_mutex_t *mutex)
 {
 	int ret = real_mutex_unlock(mutex);
 
@@ -239,11 +241,11 @@ static __attribute__((noinline)) int unlock_gil(struct gil *g, pthread_mutex_t *
 	struct self *me = join_self();
 
 	if (me->taking == g)
-		acquired(me, g);
+		acquired(me, g, false);
 	/* The thread requested the GIL before the library was loaded. This is not the end of a
 	 * drop_gil, which would have marked the GIL as free. */
 	else if (UNLIKELY(process.joined) && !g->holder && join_is_locked(g))
-		acquired(me, g);
+		acquired(me, g, false);
 	else if (UNLIKELY(me->gave))
 		return unlock_released(g, mutex);
 	return real_mutex_unlock(mutex);
@@ -401,7 +403,7 @@ static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 	me->gave = atomic_load_explicit(&g->waiters, memory_order_relaxed) != 0;
 	is_recorded = records(me, PRELOAD_RELEASE, stamp, g);
 	frame = is_recorded || g->asked_stamp ? frames_now(g) : 0;
-	if (UNLIKELY(g->asked_stamp))
+	if (UNLIKELY(g->asked_stamp) && (is_recorded || !nogil_on))
 		answered(me, g, frame);
 	me->released_in = frames_innermost(g);
 	if (!is_recorded)
@@ -416,8 +418,15 @@ EXPORT int pthread_cond_signal(pthread_cond_t *cond)
 {
 	struct gil *g = gils_of_cond(cond);
 
-	if (UNLIKELY(g != NULL))
-		released(join_self(), g);
+	if (UNLIKELY(g != NULL)) {
+		struct self *me = join_self();
+
+		/* A thread that finds it turned off wakes the next one that waits for it. */
+		if (LIKELY(!nogil_on || g->holder == me))
+			released(me, g);
+		else if (me->taking == g)
+			acquired(me, g, true);
+	}
 	return real_cond_signal(cond);
 }
 
@@ -544,7 +553,8 @@ EXPORT long syscall(long number, ...)
 /* The linker binds these to the functions of this file (-Bsymbolic-functions); otherwise the
  * names would refer to libc's functions. */
 /* clang-format off */
-#define ENTRY(name, needed) { #name, (void *)(uintptr_t)name, needed }
+#define ENTRY(name, needed) { #name, (void *)(uintptr_t)name, needed, false }
+#define NOGIL(name)         { #name, (void *)(uintptr_t)name, false, true }
 
 const struct interposed interposed[] = {
 	ENTRY(pthread_mutex_init, true),
@@ -568,6 +578,10 @@ const struct interposed interposed[] = {
 	ENTRY(chroot, false),
 	ENTRY(prctl, false),
 	ENTRY(syscall, false),
-	{ NULL, NULL, false },
+	NOGIL(pthread_create),
+#if defined(__x86_64__)
+	NOGIL(sched_yield),
+#endif
+	{ NULL, NULL, false, false },
 };
 /* clang-format on */

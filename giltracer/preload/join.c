@@ -11,6 +11,7 @@
 #include "preload/calls_python.h"
 #include "preload/count.h"
 #include "preload/internal.h"
+#include "preload/locks.h"
 #include "preload/nogil.h"
 
 #include <dlfcn.h>
@@ -97,7 +98,7 @@ static const void *address_of(uint64_t value)
 static void *ours_for(const char *name)
 {
 	for (const struct interposed *i = interposed; i->name; i++)
-		if (!strcmp(i->name, name))
+		if (!strcmp(i->name, name) && (!i->nogil || python.at.free_threaded))
 			return i->function;
 	return NULL;
 }
@@ -229,9 +230,11 @@ static bool is_launcher_gone(void)
 	return fd < 0 || (ret == 0 && lock.l_type == F_UNLCK);
 }
 
+/* One thread, of those that notice it at the same time. */
 static void end(void)
 {
-	process.joined = false;
+	if (!__atomic_exchange_n(&process.joined, false, __ATOMIC_ACQ_REL))
+		return;
 	process.on = false;
 	process_close();
 	exchange(false);
@@ -265,20 +268,25 @@ void join_thread(struct self *me)
 	*me = (struct self){ .recording = process.recording };
 }
 
-/* Uses struct _gil_runtime_state of CPython 3.7 and later: the members after cond, and those before it. */
+/* Uses struct _gil_runtime_state of CPython 3.7 and later: the members after cond, and those before it. A
+ * free-threaded build turns it on while a module is imported, and so has turned it off again. */
 static const char *find_gil(void)
 {
 	char *cond = (char *)(uintptr_t)process.control->gil + GIL_LAST_HOLDER + 8;
 	pthread_mutex_t *mutex = (void *)(cond + sizeof(pthread_cond_t));
 	char *switch_cond = (char *)(mutex + 1);
+	const int *on = (const void *)(cond - GIL_ON);
 	void *(*current)(void);
+	bool held;
 
 	*(void **)&current = dlsym(RTLD_DEFAULT, "PyThreadState_Get");
-	if (!process.control->gil || !current ||
-	    *(void **)(void *)(cond - GIL_LAST_HOLDER) != current() ||
-	    *(int *)(void *)(cond - GIL_LOCKED) != 1)
+	held = current && *(void **)(void *)(cond - GIL_LAST_HOLDER) == current() &&
+	       *(int *)(void *)(cond - GIL_LOCKED) == 1;
+	if (!process.control->gil || !(held || (python.at.free_threaded && !*on)))
 		return "its GIL was not found";
-	gils_found(mutex, (void *)cond, (void *)switch_cond);
+	gils_found(mutex, (void *)cond, (void *)switch_cond, held);
+	if (python.at.free_threaded && !nogil_on)
+		return "the layout of its data is unknown";
 	return NULL;
 }
 
@@ -310,6 +318,8 @@ static const char *begin(const char *dir)
 	object.next_look = clock_stamp() + LOOK_EVERY;
 	if (!why && !exchange(true))
 		why = "its memory may not be changed";
+	if (!why)
+		locks_begin(gils_symbol);
 	if (why)
 		process.on = process.joined = false;
 	else

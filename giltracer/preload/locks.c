@@ -379,8 +379,8 @@ static void try_lot(struct lot_trial *t, const sem_t *sem)
 /* ---- recording */
 
 /* A signal handler that interrupts this does not record its own. */
-static void put(struct self *me, enum preload_lock_event event, uint64_t lock, pid_t holder,
-                uint64_t stamp)
+void locks_put(struct self *me, enum preload_lock_event event, uint64_t lock, pid_t holder,
+               uint64_t stamp)
 {
 	if (me->putting_lock)
 		return;
@@ -395,8 +395,12 @@ static void put(struct self *me, enum preload_lock_event event, uint64_t lock, p
 /* Threads that never had a GIL are not the program's Python threads. */
 static inline bool is_recorded(struct self *me)
 {
-	if (UNLIKELY(nogil_on) && !me->has_had_gil)
-		me->has_had_gil = nogil_frame() != NULL;
+	if (UNLIKELY(nogil_on)) {
+		if (!me->has_had_gil)
+			me->has_had_gil = nogil_frame() != NULL;
+		if (process.joined)
+			join_look(clock_stamp());
+	}
 	return process.on && me->has_had_gil;
 }
 
@@ -408,8 +412,8 @@ void locks_end_spin(struct self *me)
 		return;
 	me->spin.lock = 0;
 	stream_put_frame(me, spin.frame);
-	put(me, PRELOAD_LOCK_SPINS, spin.lock, 0, spin.from);
-	put(me, PRELOAD_LOCK_SPUN, spin.lock, 0, spin.to);
+	locks_put(me, PRELOAD_LOCK_SPINS, spin.lock, 0, spin.from);
+	locks_put(me, PRELOAD_LOCK_SPUN, spin.lock, 0, spin.to);
 }
 
 #if defined(__x86_64__)
@@ -551,7 +555,7 @@ static __attribute__((noinline)) bool begin_wait(struct wait *w, sem_t *sem)
 		return true;
 	}
 	stamp = clock_stamp();
-	put(w->me, event, w->lock, event == PRELOAD_LOCK_WAITS ? holder_of(sem) : 0, stamp);
+	locks_put(w->me, event, w->lock, event == PRELOAD_LOCK_WAITS ? holder_of(sem) : 0, stamp);
 	if (event == PRELOAD_LOCK_PARKS && nogil_on)
 		nogil_describe(w->lock, stamp);
 	w->stops = event == PRELOAD_LOCK_STOPS || event == PRELOAD_LOCK_COLLECTS;
@@ -568,7 +572,7 @@ static void look_at_late(struct self *me)
 	if (!tstate)
 		return;
 	stream_put_frame(me, frame);
-	put(me, PRELOAD_LOCK_LATE, (uint64_t)tid, 0, clock_stamp());
+	locks_put(me, PRELOAD_LOCK_LATE, (uint64_t)tid, 0, clock_stamp());
 }
 
 static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t *sem, int ret)
@@ -581,7 +585,7 @@ static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t 
 		return ret;
 	if (ret == 0 && w->place == WAITS_PLACES)
 		event = PRELOAD_LOCK_MISSED;
-	put(w->me, event, w->lock, 0, clock_stamp_after());
+	locks_put(w->me, event, w->lock, 0, clock_stamp_after());
 	retract(w->bucket, w->place);
 	if (w->stops && ret)
 		look_at_late(w->me);
@@ -646,10 +650,11 @@ static __attribute__((noinline)) void posted(const struct waits *w, const sem_t 
 		stream_put_frame(me, g ? frames_from(frames_innermost(g)) : 0);
 	}
 	if (me->stops && lock & IS_WORLD) {
-		put(me, PRELOAD_LOCK_STARTS, 0, 0, stamp);
+		locks_put(me, PRELOAD_LOCK_STARTS, 0, 0, stamp);
 		me->stops = false;
 	}
-	put(me, signal ? PRELOAD_LOCK_SIGNALS : PRELOAD_LOCK_POSTS, lock & ~IS_WORLD, 0, stamp);
+	locks_put(me, signal ? PRELOAD_LOCK_SIGNALS : PRELOAD_LOCK_POSTS, lock & ~IS_WORLD, 0,
+	          stamp);
 	if (signal)
 		atomic_store_explicit(signal_entry(sem), sem, memory_order_relaxed);
 	errno = saved;

@@ -17,10 +17,13 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "preload/locks.h"
 
 bool nogil_on;
 
@@ -297,6 +300,8 @@ static const char *find_part(uint64_t lock)
 	bool known = nogil.at[INTERP_SIZE] == parts.interp_size &&
 	             nogil.at[RUNTIME_SIZE] == parts.runtime_size;
 
+	if (gils_of_mutex((const void *)(uintptr_t)lock))
+		return "the GIL, which is on during an import";
 	if (lock - interp < nogil.at[INTERP_SIZE])
 		return known ? part_at(parts.interp, COUNT(parts.interp), lock - interp) : "";
 	if (lock - runtime < nogil.at[RUNTIME_SIZE])
@@ -519,6 +524,52 @@ void nogil_again(void)
 {
 	memset(described, 0, sizeof(described));
 	atomic_flag_clear(&describing);
+}
+
+/* ---- a GIL that is on for an import */
+
+/* The value of the GIL's first member while it is on for good; otherwise it is the number of imports. */
+#define ON_FOR_GOOD INT_MAX
+
+bool nogil_import(struct self *me, enum preload_type type, uint64_t stamp, struct gil *g)
+{
+	const int *on = (const void *)((const char *)g->cond - GIL_ON);
+	const bool for_good = __atomic_load_n(on, __ATOMIC_RELAXED) == ON_FOR_GOOD;
+	const uint64_t lock = (uintptr_t)(void *)g->mutex;
+	const bool ends = type == PRELOAD_ACQUIRE || type == PRELOAD_LEFT;
+
+	if (ends && me->waits_for_import) {
+		me->waits_for_import = false;
+		locks_put(me, type == PRELOAD_LEFT ? PRELOAD_LOCK_LEFT : PRELOAD_LOCK_GOT, lock, 0,
+		          stamp);
+	}
+	if (for_good) {
+		if (type == PRELOAD_RELEASE && g->taken_for_import)
+			stream_put_gil(me, PRELOAD_ACQUIRE, stamp, g);
+		g->taken_for_import = false;
+		return false;
+	}
+	switch (type) {
+	case PRELOAD_REQUEST:
+		me->waits_for_import = true;
+		stream_put_frame(me, frames_from(nogil_frame()));
+		locks_put(me, PRELOAD_LOCK_PARKS, lock, 0, stamp);
+		nogil_describe(lock, stamp);
+		break;
+	case PRELOAD_ACQUIRE:
+		g->taken_for_import = true;
+		break;
+	case PRELOAD_RELEASE:
+		g->taken_for_import = false;
+		if (!me->gave)
+			break;
+		stream_put_frame(me, frames_from(nogil_frame()));
+		locks_put(me, PRELOAD_LOCK_POSTS, lock, 0, stamp);
+		break;
+	default:
+		break;
+	}
+	return true;
 }
 
 /* ---- the interpreter */

@@ -35,6 +35,13 @@ const char *nogil_late(pid_t *ret_tid);
  * that has not been done yet. */
 void nogil_describe(uint64_t lock, uint64_t stamp);
 
+/*
+ * While CPython imports an extension module, the GIL is on, until the module is known not to need it: it is then
+ * a lock of the interpreter like others, and is recorded as one. Returns whether this was done with the event of
+ * the GIL; false: the GIL is on for good.
+ */
+bool nogil_import(struct self *me, enum preload_type type, uint64_t stamp, struct gil *g);
+
 /* A forked child, or another recording, has its own log. */
 void nogil_again(void);
 

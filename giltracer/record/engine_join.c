@@ -89,14 +89,15 @@ struct joining {
 static int find(struct joining *ret, const struct target *target, struct error *err)
 {
 	const uint32_t *at = target->def->layout.memory;
+	const uint32_t before = target->def->layout.free_threaded ? PYTHON_GIL_AFTER_ON : 0;
 
 	*ret = (struct joining){ .target = target };
-	ret->calls = at[MEMORY_DEBUGGER] == PYTHON_NO_OFFSET && !target->def->layout.free_threaded;
+	ret->calls = at[MEMORY_DEBUGGER] == PYTHON_NO_OFFSET;
 	if ((ret->calls ? remote_call_find(&ret->call, target, err)
 	                : remote_exec_find(&ret->exec, target, err)) < 0)
 		return -1;
-	if (at[MEMORY_GIL_SIZE] != GIL_SIZE || at[MEMORY_HOLDER] != GIL_HOLDER ||
-	    at[MEMORY_LOCKED] != GIL_LOCKED)
+	if (at[MEMORY_GIL_SIZE] != before + GIL_SIZE || at[MEMORY_HOLDER] != before + GIL_HOLDER ||
+	    at[MEMORY_LOCKED] != before + GIL_LOCKED)
 		return error_set(err, ENOTSUP, "the library does not support the GIL of Python %s",
 		                 target->process.python->version);
 	return 0;

@@ -1093,8 +1093,12 @@ static void look_at(struct execution *e, struct member *m)
 		if (snapshot.threads.v[i].named)
 			add_name(e, m->pid, &snapshot.threads.v[i]);
 	asleep_look(&e->asleep, m->pid, &snapshot);
-	if (m == e->members.v)
+	if (m == e->members.v) {
 		note_holder(e, &snapshot);
+		/* Whether an import or an option has turned it on is not known. */
+		if (m->target->def->layout.free_threaded && snapshot.gil_known && !snapshot.gils)
+			e->result->gil = SESSION_GIL_OFF;
+	}
 	snapshot_done(&snapshot);
 }
 

@@ -70,11 +70,26 @@ void locks_in_child(void)
 {
 }
 
-void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond)
+bool nogil_on;
+
+void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond,
+                bool held)
 {
 	(void)mutex;
 	(void)cond;
 	(void)switch_cond;
+	(void)held;
+}
+
+void *gils_symbol(const char *name)
+{
+	(void)name;
+	return NULL;
+}
+
+void locks_begin(void *(*symbol)(const char *name))
+{
+	(void)symbol;
 }
 
 void stream_again(void)
