@@ -140,13 +140,19 @@ const char *calls_folder(void)
 	return *folder ? folder : NULL;
 }
 
-/* This runs before CPython reads the environment: the program, and the programs that it executes,
- * have the environment that they would have without us. A process without CPython, such as a script
- * of pyenv that starts it, passes our variables on. */
+static int on_start(const char *event, PyObject *arguments, void *nothing);
+
+/* This runs before CPython reads the environment: if the library does not record the GIL, the program,
+ * and the programs that it executes, have the environment that they would have without us. A process
+ * without CPython, such as a script of pyenv that starts it, passes our variables on. */
 __attribute__((constructor)) static void clean_environment(void)
 {
 	const char *dir = secure_getenv(PRELOAD_CALLS_ENV), *others;
+	int (*add_hook)(int (*)(const char *, PyObject *, void *), void *);
 
+	if (secure_getenv(PRELOAD_ENV) &&
+	    (*(void **)&add_hook = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook")))
+		add_hook(on_start, NULL);
 	if (!dir || *dir != '/' || strlen(dir) > PRELOAD_DIR_MAX ||
 	    !dlsym(RTLD_DEFAULT, "Py_IsInitialized"))
 		return;
@@ -380,6 +386,87 @@ static PyObject *unseen(PyObject *module, PyObject *args)
 	result = python.PyObject_CallObject(item[3], item[4]);
 	*current_frame(at) = (const char *)python_frame(own);
 	return result;
+}
+
+/* ---- processes that the program starts afresh, in which program.py does not run */
+
+/* Calls method of the module, or of its attribute if that is not NULL, with one of our functions. */
+static void hand_over(PyObject *module, const char *attribute, const char *method,
+                      struct method *function)
+{
+	PyObject *of = module;
+
+	if (module && attribute)
+		of = python.PyObject_GetAttrString(module, attribute);
+	if (of)
+		calls_drop(python.PyObject_CallMethod(
+			of, method, "N", python.PyCFunction_NewEx(function, NULL, NULL)));
+	if (attribute)
+		calls_drop(of);
+}
+
+/* As program.py does. The program does not see gc in sys.modules; up to 3.9, the interpreter uses atexit
+ * without a reference, so that stays there. */
+static void watch_end_and_collections(void)
+{
+	static struct method at_exit = { "stop", stop, METH_NOARGS, NULL };
+	static struct method callback = { "collected", collected, METH_VARARGS, NULL };
+	PyObject *modules = python.PySys_GetObject("modules"), *atexit, *gc;
+	bool had = modules && python.PyDict_GetItemString(modules, "gc");
+	PyObject *(*import)(const char *);
+
+	*(void **)&import = dlsym(RTLD_DEFAULT, "PyImport_ImportModule");
+	if (!import || !modules)
+		return;
+	atexit = import("atexit");
+	hand_over(atexit, NULL, "register", &at_exit);
+	gc = import("gc");
+	hand_over(gc, "callbacks", "append", &callback);
+	if (gc && !had)
+		calls_drop(python.PyObject_CallMethod(modules, "pop", "s", "gc"));
+	calls_drop(atexit);
+	calls_drop(gc);
+}
+
+void calls_start_afresh(void)
+{
+	PyObject *type, *value, *trace;
+
+	process_begin();
+	if (calls.on || calls.ended || !process.control || !process.control->calls ||
+	    process.control->stopped || !python_find())
+		return;
+	python.PyErr_Fetch(&type, &value, &trace);
+	python.Py_DecRef(start(NULL, NULL));
+	if (calls.on) {
+		process_log(&(struct preload_entry){ .type = PRELOAD_CALL_COST }, NULL, 0);
+		watch_end_and_collections();
+	}
+	python.PyErr_Restore(type, value, trace);
+}
+
+/* Called for each audit event. The first process with CPython is the one that giltracer starts, unless
+ * another one starts it, which is then recorded, too. Before 3.12, layouts are checked by a frame. */
+static int on_start(const char *event, PyObject *arguments, void *nothing)
+{
+	static bool runs, done;
+
+	(void)arguments;
+	(void)nothing;
+	if (LIKELY(done))
+		return 0;
+	if (!runs && !strncmp(event, "cpython.run_", 12)) {
+		process_begin();
+		done = !process.control || !python_find() ||
+		       !__atomic_exchange_n(&process.control->began, 1, __ATOMIC_RELAXED);
+		runs = true;
+	}
+	if (!runs || done || !python_thread() ||
+	    !(python.at.has_monitoring || python.PyEval_GetFrame()))
+		return 0;
+	done = true;
+	calls_start_afresh();
+	return 0;
 }
 
 void calls_in_child(void)

@@ -29,6 +29,9 @@ static inline bool calls_are_over(void)
  * recorded as soon as it begins. Returns NULL, or the reason why this is not possible. */
 const char *calls_start_here(void);
 
+/* Begin in a process that the program started afresh, if calls are recorded. With the GIL. */
+void calls_start_afresh(void);
+
 /* End the recording, if it has begun. This removes the recorder from the current interpreter only,
  * and where it uses profile functions, from the current thread only: each interpreter or thread
  * that notices that the recording is over calls this. */

@@ -47,7 +47,7 @@
 
 /* Its last byte is the format's version. */
 #define PRELOAD_VERSION_SHIFT 56
-#define PRELOAD_MAGIC         0x336c696772746c67 /* "gltrgil3" */
+#define PRELOAD_MAGIC         0x346c696772746c67 /* "gltrgil4" */
 #define PRELOAD_RECORDS_AT    64
 #define PRELOAD_TYPE_BITS     5
 #define PRELOAD_GILS_MAX      65536
@@ -229,8 +229,8 @@ enum preload_entry_type {
 	                    * its texts, of which there is no line table; value: of a coroutine,
 	                    * PRELOAD_COROUTINE, too; of a function in C, PRELOAD_NATIVE: it has
 	                    * no file */
-	PRELOAD_CALL_COST, /* value: ps that a call and its return last longer because they are
-	                    * recorded, as measured when that began */
+	PRELOAD_CALL_COST, /* the process records its calls; value: ps that a call and its return last
+	                    * longer because of that, as measured when it began; 0: it was not measured */
 	PRELOAD_TASK_NAME, /* name of a task: number; text: the name and zeros */
 	PRELOAD_ENDED,     /* the process ends, with all its threads */
 	PRELOAD_ALIVE,     /* by the launcher, with PRELOAD_STOP: process number was still alive */
@@ -363,7 +363,9 @@ struct preload_control {
 	uint32_t frames; /* recorded with each release, at most PRELOAD_FRAMES_MAX */
 	uint32_t use;    /* enum preload_use */
 	uint32_t stopped;
+	uint32_t calls;   /* of Python are recorded, also in processes that are started afresh */
 	uint32_t c_calls; /* calls of C functions are recorded, too */
+	uint32_t began;   /* a process with CPython has begun to run a program */
 	uint32_t alone;
 	uint32_t slow;
 	uint64_t gil, joined_ns;

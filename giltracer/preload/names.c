@@ -7,7 +7,7 @@
  * first is replaced by one that calls the original and then us.
  */
 #include "preload/count.h"
-#include "preload/calls_python.h"
+#include "preload/calls_record.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -174,6 +174,9 @@ static void install(PyObject *threading)
 		result = api.PyRun_String(source, FILE_INPUT, space, space);
 	counting.named = result != NULL;
 	recorded = !python.PyDict_GetItemString(builtins, HOOK);
+	/* Before 3.8, and in a program that embeds CPython, no audit event told that it begins. */
+	if (recorded)
+		calls_start_afresh();
 	if (!result)
 		forget_error();
 	if (result)

@@ -474,6 +474,7 @@ static int prepare_library(struct job *job, const struct passes *passes, enum pr
 		.entries = job->options->python_trace_entries,
 		.shortest_us = job->options->trace_min_us,
 		.modules = job->options->trace_only,
+		.calls = is_native(job),
 		.c_calls = job->options->trace_c_calls,
 		.frames = gil ? job->options->frames : 0,
 		.use = use,

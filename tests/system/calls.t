@@ -734,6 +734,56 @@ waits open
 	is "$(cat out)" None '  and takes the profile function away'
 done 3<two
 
+# Processes that the program starts afresh record their calls, too, and see nothing of that. Before 3.8,
+# they do so from their first thread on.
+cat >fresh.py <<'END'
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+
+CODE = """
+import sys
+modules = [name for name in ('gc', 'giltracer_calls') if name in sys.modules]
+import fresh
+fresh.run()
+print(modules, sys.gettrace(), 'LD_PRELOAD' in fresh.os.environ)
+"""
+
+def leaf():
+    gc.collect()
+
+def run():
+    thread = threading.Thread(target=leaf)
+    thread.start()
+    thread.join()
+
+def main():
+    for method in 'spawn', 'forkserver':
+        process = multiprocessing.get_context(method).Process(target=run)
+        process.start()
+        process.join()
+    subprocess.check_call([sys.executable, '-c', CODE], env=dict(os.environ, PYTHONPATH=os.getcwd()))
+    subprocess.check_call([sys.executable, '-c', 'import os, colorsys; os._exit(0)'])
+
+if __name__ == '__main__':
+    main()
+END
+every_cpython all
+while read -r version python <&3; do
+	calls "$python" fresh.py >/dev/null
+	is "$(cat status out)" "0
+[] None True" "$version: a program that starts others"
+	is "$(sed -n 's,^\([0-9]*\)/.*"leaf (.*fresh.py.*,\1,p' calls.txt | sort -u | wc -l)" 3 \
+		'  all of their calls are recorded'
+	case $version in
+	3.[67]) ;; # the last one has no threads
+	*) is "$(notes)" '[]' '  and nothing is missing' ;;
+	esac
+done 3<all
+
 # Calls are also recorded together with uprobes, and if a script starts the interpreter, as with pyenv.
 if want uprobes 'calls beside uprobes'; then
 	while read -r version python <&3; do

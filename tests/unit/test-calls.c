@@ -250,11 +250,14 @@ static void test_afresh(void)
 	put_entry((struct preload_entry){ .type = PRELOAD_FORKED }, "", 0);
 	put_entry((struct preload_entry){ .type = PRELOAD_PROCESS, .stamp = 30, .number = 102 }, "",
 	          0);
+	put_entry((struct preload_entry){ .type = PRELOAD_PROCESS, .stamp = 40, .number = 103 }, "",
+	          0);
+	put_entry((struct preload_entry){ .type = PRELOAD_CALL_COST }, "", 0);
 	thread(PRELOAD_SAY_BEGIN, 5);
 	put(PRELOAD_CALL_START, 1, 10);
 	slices = read_all();
 	is_u64(slices->flaw, SLICES_AFRESH, "a child that was started afresh has no calls");
-	is_u64(slices->flawed, 1, "  a forked one has");
+	is_u64(slices->flawed, 1, "  a forked one has, and one that says so");
 }
 
 /* A call that has not ended, in a process that ends as the last entry of its log tells. */

@@ -99,14 +99,14 @@ static void make_tasks(struct reader *r)
 	vec_done(&r->tasks.events);
 }
 
-/* Number of processes that have executed a program, except the first one, which is the recorded
- * program itself. They are not recorded: only a forked process inherits the recorder. */
+/* Number of processes that were started afresh and did not record their calls. The first one is the
+ * recorded program itself. */
 static uint64_t count_afresh(const struct reader *r)
 {
 	uint64_t n = 0;
 
 	for (size_t i = 1; i < r->log.processes.n; i++)
-		n += !r->log.processes.v[i].forked;
+		n += !r->log.processes.v[i].forked && !r->log.processes.v[i].calls;
 	return n;
 }
 

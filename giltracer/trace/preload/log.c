@@ -236,7 +236,10 @@ static void add_entry(struct preload_log *log, size_t *process, const struct pre
 	} else if (e->type == PRELOAD_UNRECORDED) {
 		log->unrecorded++;
 	} else if (e->type == PRELOAD_CALL_COST) {
-		log->call_cost_ps = e->value;
+		if (e->value)
+			log->call_cost_ps = e->value;
+		if (*process)
+			log->processes.v[*process - 1].calls = true;
 	} else if (e->type == PRELOAD_PROCESS && find_process(log, e)) {
 		*process = find_process(log, e);
 	} else if (e->type == PRELOAD_PROCESS && log->processes.n == PROCESSES_MAX) {

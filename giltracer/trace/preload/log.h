@@ -61,6 +61,7 @@ struct preload_name {
  * @parent: pid; @forked: it did not execute a program since its fork; @forked_by: the thread, 0:
  * unknown
  * @ended_stamp: its end; 0: unknown
+ * @calls: its Python calls are recorded
  * @lives_on: it outlived the recording, or executed another program
  * @open: streams with more records, maintained by the reader
  * @exe: the program, "" if unknown; owned
@@ -71,7 +72,7 @@ struct preload_name {
  */
 struct preload_process {
 	uint32_t pid, parent, forked_by;
-	bool forked, lives_on;
+	bool forked, lives_on, calls;
 	uint64_t stamp, ended_stamp;
 	size_t open;
 	char *exe;
