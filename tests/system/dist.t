@@ -24,4 +24,16 @@ make -s -C "$top_builddir" -f Makefile -f "$scratch/print.mk" print-dist |
 done | sort -u >"$scratch/have"
 is "$(comm -23 "$scratch/want" "$scratch/have")" '' 'the release has them all (EXTRA_DIST, SOURCES)'
 
+# make release refuses files that do not agree on the version.
+release=$top_srcdir/share/package/make-release
+ok 'the files that name the version agree' "$release" "$top_srcdir"
+for file in NEWS debian/changelog share/package/pyproject.toml; do
+	for copied in configure.ac NEWS debian/changelog share/package/pyproject.toml; do
+		mkdir -p "$(dirname "$scratch/tree/$copied")" && cp "$copied" "$scratch/tree/$copied"
+	done
+	sed -i 's/\([0-9]\)\.\([0-9]*\)\.\([0-9]\)/\1.\2\39/' "$scratch/tree/$file"
+	exits 1 "$file with another one" "$release" "$scratch/tree"
+	like "$(cat "$scratch/err")" "^make-release: $file " '  is named'
+done
+
 done_testing
