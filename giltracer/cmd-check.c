@@ -204,6 +204,7 @@ static void check_viztracer(const struct host *host)
 
 	if (!host->python)
 		return;
+	python_find_viztracer(host->python, false);
 	if (host->python->viztracer) {
 		say(OK, "VizTracer", host->python->viztracer, NULL);
 		return;

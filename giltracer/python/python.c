@@ -52,12 +52,7 @@ static const char ask_identity[] =
 	" 'implementation': platform.python_implementation(),\n"
 	" 'version': list(sys.version_info[:3]),\n"
 	" 'free_threaded': bool(var('Py_GIL_DISABLED')),\n"
-	" 'debug': hasattr(sys, 'gettotalrefcount')}) + '\\n').encode())\n"
-	/* In the same process, because the command may be a slow script. -P, since without it, CPython
-	 * 3.13 imports linecache from the current folder before it executes any text of -c. */
-	"if sys.executable:\n"
-	" safe = ['-P'] if sys.version_info >= (3, 11) else []\n"
-	" os.execv(sys.executable, [sys.executable] + safe + ['-c', sys.argv[1]])\n";
+	" 'debug': hasattr(sys, 'gettotalrefcount')}) + '\\n').encode())\n";
 
 /* Prints the version of VizTracer or, if there is none, whether pip would refuse to install it here
  * (PEP 668). */
@@ -291,8 +286,7 @@ static int cannot_run(const char *command, struct error *err)
 static int ask(json_t **ret, struct python *py, bool to_run, struct error *err)
 {
 	/* -I -S: the environment, the current folder and site-packages must not interfere. */
-	const char *const argv[] = { py->command, "-IS", "-c", ask_identity, ask_viztracer, NULL };
-	json_auto_t *viztracer = NULL;
+	const char *const argv[] = { py->command, "-IS", "-c", ask_identity, NULL };
 	struct captured out;
 	int failed = 0;
 
@@ -300,16 +294,12 @@ static int ask(json_t **ret, struct python *py, bool to_run, struct error *err)
 		return err->code == EACCES || err->code == ENOEXEC ? cannot_run(py->command, err)
 		                                                   : -1;
 	*ret = parse_answer(out.text, MARK);
-	viztracer = parse_answer(out.text, MARK_VIZTRACER);
 	if (!json_is_object(*ret)) {
 		json_decref(*ret);
 		*ret = NULL;
 		failed = no_answer(py->command, &out, err);
 	}
 	free(out.text);
-	if (json_is_string(viztracer))
-		py->viztracer = xstrdup(json_string_value(viztracer));
-	py->managed = json_is_true(viztracer);
 	return failed;
 }
 
@@ -406,6 +396,28 @@ int python_find(struct python **ret, const char *wanted, bool to_run, struct err
 		return -1;
 	*ret = take(py);
 	return 0;
+}
+
+/* The command may be a slow script, so the interpreter that it has started is asked. -P, since without it,
+ * CPython 3.13 imports linecache from the current folder before it executes any text of -c. */
+void python_find_viztracer(struct python *py, bool to_run)
+{
+	const bool safe = py->minor >= 11;
+	const char *const argv[] = { py->executable, safe ? "-P" : "-c",
+		                     safe ? "-c" : ask_viztracer, safe ? ask_viztracer : NULL,
+		                     NULL };
+	json_auto_t *answer = NULL;
+	struct captured out;
+	struct error ignored;
+
+	if (py->viztracer || !*py->executable ||
+	    run_python(&out, argv, true, start_dir(to_run), &ignored) < 0)
+		return;
+	answer = parse_answer(out.text, MARK_VIZTRACER);
+	free(out.text);
+	if (json_is_string(answer))
+		py->viztracer = xstrdup(json_string_value(answer));
+	py->managed = json_is_true(answer);
 }
 
 char *python_viztracer_advice(const struct python *python)

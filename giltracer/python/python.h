@@ -21,8 +21,8 @@
  * @library: the ELF file that contains the GIL functions: @image or its libpython
  * @implementation: platform.python_implementation(), "CPython" after python_find
  * @version: "3.11.7"
- * @viztracer: its version, NULL if the interpreter cannot import it
- * @managed: pip only installs in a virtual environment (PEP 668); false if @viztracer
+ * @viztracer: its version, NULL if the interpreter cannot import it, or python_find_viztracer was not called
+ * @managed: with it: pip only installs in a virtual environment (PEP 668); false if @viztracer
  * @free_threaded: built without the GIL (PEP 703)
  * @debug: built with Py_DEBUG
  */
@@ -43,7 +43,7 @@ struct python {
 /*
  * wanted: a path, or a name to look up in PATH; NULL is the interpreter of VIRTUAL_ENV, otherwise
  * python3, otherwise python. to_run: a program will run by it, in the current folder. Starts the
- * interpreter twice, without the program. If another user controls its file, and we are root, it
+ * interpreter, without the program. If another user controls its file, and we are root, it
  * runs with that user's rights, and inherits nothing of ours. Errors, which name what was found: ENOENT not found, EACCES cannot be executed, ENOTSUP another implementation or a
  * version below 3.6. Free with python_free.
  */
@@ -52,6 +52,9 @@ int python_find(struct python **ret, const char *wanted, bool to_run, struct err
 /* The file that wanted names, absolute, as found by python_find; nothing is started. Caller
  * frees. */
 int python_command(char **ret, const char *wanted, struct error *err);
+
+/* Whether VizTracer is installed: starts the interpreter again. to_run: as in python_find. */
+void python_find_viztracer(struct python *python, bool to_run);
 
 /* How to install VizTracer, as words that can follow a colon. Caller frees. */
 char *python_viztracer_advice(const struct python *python);

@@ -578,6 +578,7 @@ static int start_recorders(struct execution *e, struct error *err)
 		recorders_reset(r);
 	}
 	r->others = NULL;
+	perf_limits_close(e->plan->host);
 	e->result->late_tasks = r->late_tasks;
 	for (size_t i = 0; i < r->count; i++)
 		e->result->mmap_pages[i] = r->v[i].mmap_pages;

@@ -18,6 +18,7 @@
 #include "system/host.h"
 
 struct engine;
+struct perf_limits;
 struct preloading;
 struct probe_set;
 
@@ -125,6 +126,7 @@ static inline void cleanup_sampling_done(struct sampling *sampling)
  * @preloading: the library that records the program; NULL for none
  * @in, @out, @err: the program's streams; -1 for ours
  * @perf: perf_count recordings
+ * @host: see perf_limits_close
  * @may_change: another engine may be used if this one cannot record the program
  * @flight_ns: only the last part is kept; 0: all; @watch: reports of it while the program runs
  * @no_children: of a process that already runs, record only itself
@@ -152,6 +154,7 @@ struct execution_plan {
 	int in, out, err;
 	struct perf_plan perf[RECORDERS_MAX];
 	size_t perf_count;
+	struct perf_limits *host;
 	struct sampling *sampling;
 	bool no_children, may_change;
 	uint64_t flight_ns;

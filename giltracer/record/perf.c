@@ -195,15 +195,11 @@ static bool is_about_threads(const char *line)
 static bool is_about_symbols(const char *line)
 {
 	static const char *const starts[] = {
-		"WARNING: Kernel address maps",
-		"check /proc/sys/kernel/kptr_restrict",
-		"Samples in kernel",
-		"file is not found in the buildid cache",
-		"If some relocation was applied",
-		"even with a suitable vmlinux",
-		"Couldn't record kernel",
-		"Symbol resolution may be skewed",
-		"Check /proc/kallsyms",
+		"WARNING: Kernel address maps",           "Cannot read kernel map",
+		"check /proc/sys/kernel/kptr_restrict",   "Samples in kernel",
+		"file is not found in the buildid cache", "If some relocation was applied",
+		"even with a suitable vmlinux",           "Couldn't record kernel",
+		"Symbol resolution may be skewed",        "Check /proc/kallsyms",
 	};
 
 	for (size_t i = 0; i < sizeof(starts) / sizeof(*starts); i++)
@@ -319,20 +315,21 @@ static int spawn(struct recorder *rec, const struct perf_plan *wanted,
 	plan.ack_fd = ack;
 	plan.mmap_pages = rec->mmap_pages;
 	argv = perfcmd_argv(&plan);
-	failed = child_spawn(&rec->perf,
-	                     &(struct child_spec){
-				     .file = plan.perf,
-				     .argv = argv,
-				     .fds = (struct child_fd[]){ { control, control },
-	                                                         { ack, ack },
-	                                                         { rec->text_fd, 1 },
-	                                                         { rec->text_fd, 2 } },
-				     .fd_count = 4,
-				     .own_group = true,
-				     .mask = &signals->old,
-				     .prepare = plan.without_syslog ? host_give_up_syslog : NULL,
-			     },
-	                     err);
+	failed = child_spawn(
+		&rec->perf,
+		&(struct child_spec){
+			.file = plan.perf,
+			.argv = argv,
+			.fds = (struct child_fd[]){ { control, control },
+	                                            { ack, ack },
+	                                            { rec->text_fd, 1 },
+	                                            { rec->text_fd, 2 } },
+			.fd_count = 4,
+			.own_group = true,
+			.mask = &signals->old,
+			.prepare = plan.without_syslog ? host_hide_kernel_symbols : NULL,
+		},
+		err);
 	log_command(argv);
 	argv_free(argv);
 	return failed < 0 ? error_prefix(err, "perf record") : 0;

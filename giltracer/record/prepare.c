@@ -449,10 +449,11 @@ static int check_filters(const struct job *job, struct error *err)
 
 static int choose_viztracer(struct job *job, struct error *err)
 {
-	const struct python *python = job->program.python;
+	struct python *python = job->program.python;
 	CLEANUP(free) char *advice = NULL;
 
 	job->program.python_trace = PYTHON_TRACE_VIZTRACER;
+	python_find_viztracer(python, true);
 	if (python->viztracer)
 		return 0;
 	advice = python_viztracer_advice(python);
@@ -477,6 +478,7 @@ static int choose_python_trace(struct job *job, struct error *err)
 	}
 	if (wanted == PYTHON_TRACE_NATIVE)
 		return error_prefix(err, "--python-trace native");
+	python_find_viztracer(job->program.python, true);
 	if (job->program.python->viztracer)
 		return choose_viztracer(job, err);
 	log_info("no Python calls in the report: %s", err->text);

@@ -48,6 +48,15 @@ static bool needs_kernel_symbols(const struct perf_plan *plan)
 	return plan->stack_size || (plan->counters && *plan->counters);
 }
 
+/* 16 MiB for each CPU are enough for samples and the switches of threads that are stopped: the kernel takes
+ * 7 ms to make 64 MiB. */
+static unsigned few_pages(unsigned pages)
+{
+	const unsigned few = (16u << 20) / (unsigned)sysconf(_SC_PAGESIZE);
+
+	return pages < few ? pages : few;
+}
+
 /* The plan of one recording of a pass; output is its file. */
 static struct perf_plan plan_recording(const struct job *job, const struct perf_share *share,
                                        const char *output)
@@ -78,6 +87,8 @@ static struct perf_plan plan_recording(const struct job *job, const struct perf_
 		plan.sched = job->host.tracepoints && job->options->state_detect;
 		plan.stops = job->host.tracepoints;
 	}
+	if (!plan.probes && !plan.stack_size && !plan.sched)
+		plan.mmap_pages = few_pages(pages);
 	plan.without_syslog = job->host.without_syslog && !needs_kernel_symbols(&plan);
 	return plan;
 }
@@ -106,6 +117,8 @@ static struct perf_plan plan_standby(const struct job *job, const struct perf_sh
 	struct perf_plan plan = plan_recording(job, share, output);
 
 	plan.probes = plan.early = NULL;
+	if (!plan.sched)
+		plan.mmap_pages = few_pages(plan.mmap_pages);
 	plan.standby = true;
 	return plan;
 }
@@ -573,6 +586,7 @@ static int execute(struct job *job, const struct passes *passes, int in, struct 
 		.limit = { .duration_s = job->options->duration_s,
 		           .max_mib = job->options->max_mib },
 		.on_limit = say_limit,
+		.host = &job->host,
 		.engine = engine,
 		.then = successor_of(job, passes),
 		.on_handover = say_handover,

@@ -26,10 +26,12 @@ bool host_capable(int capability);
 bool host_may_have(int capability);
 
 /*
- * For prepare of struct child_spec: the executed program will not have CAP_SYSLOG, so that it reads
- * no kernel addresses in /proc/kallsyms. If that is not permitted, nothing changes. Returns true.
+ * For prepare of struct child_spec. The executed program will not have CAP_SYSLOG, without which
+ * /proc/kallsyms contains no addresses; host_hide_kernel_symbols: and finds that file empty. Where that is
+ * not permitted, nothing changes. They return true.
  */
 bool host_give_up_syslog(void);
+bool host_hide_kernel_symbols(void);
 
 /* ---- stolen time */
 

@@ -171,26 +171,24 @@ static void find_buffer(struct perf_limits *host)
 	}
 }
 
-/* Whether the kernel lets us open a tracepoint with its data, of ourselves (pid 0) or of all
- * processes (pid -1, on one cpu). This tries it instead of reading settings. */
-static bool may_open_tracepoint(pid_t pid, int cpu)
+/* A tracepoint with its data, of ourselves (pid 0) or of all processes (pid -1, on one cpu); -1: the kernel
+ * does not let us open it. This tries it instead of reading settings. */
+static int open_tracepoint(pid_t pid, int cpu)
 {
 	CLEANUP(free) char *root = NULL;
 	CLEANUP(free) char *path = NULL;
-	CLEANUP(close) int fd = -1;
 	struct error err;
 	struct perf_event_attr attr;
 	int64_t id;
 
 	if (tracefs_find(&root, &err) < 0)
-		return false;
+		return -1;
 	path = xasprintf("%s/events/sched/sched_switch/id", root);
 	id = read_number(path, -1);
 	if (id < 0)
-		return false;
+		return -1;
 	attr = perf_attr_tracepoint((uint64_t)id);
-	fd = (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-	return fd >= 0;
+	return (int)syscall(SYS_perf_event_open, &attr, pid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
 /* The output of perf, NULL if it cannot be run; the caller frees it. */
@@ -307,11 +305,12 @@ int perf_limits_find(struct perf_limits *ret, struct error *err)
 {
 	int cpu = sched_getcpu(); /* CPU 0 may be offline */
 
-	*ret = (struct perf_limits){ 0 };
-	/* A user who may record all processes may record their own; the second question is
-	 * skipped then, because the kernel takes a while to answer each. */
-	ret->everybody = may_open_tracepoint(-1, cpu >= 0 ? cpu : 0);
-	ret->tracepoints = ret->everybody || may_open_tracepoint(0, -1);
+	*ret = (struct perf_limits){ .tried_fd = open_tracepoint(-1, cpu >= 0 ? cpu : 0) };
+	/* A user who may record all processes may record their own. */
+	ret->everybody = ret->tried_fd >= 0;
+	if (!ret->everybody)
+		ret->tried_fd = open_tracepoint(0, -1);
+	ret->tracepoints = ret->tried = ret->tried_fd >= 0;
 	if (find_version(ret, err) < 0) {
 		perf_limits_done(ret);
 		return -1;
@@ -322,9 +321,17 @@ int perf_limits_find(struct perf_limits *ret, struct error *err)
 	return 0;
 }
 
+void perf_limits_close(struct perf_limits *host)
+{
+	if (host->tried)
+		close(host->tried_fd);
+	host->tried = false;
+}
+
 void perf_limits_done(struct perf_limits *host)
 {
 	free(host->version);
+	perf_limits_close(host);
 	*host = (struct perf_limits){ 0 };
 }
 

@@ -84,6 +84,7 @@ bool perf_reads_inherited(void);
  * served
  * @own_bytes: the limit of each recording in addition
  * @aio: @buffer_limited, and perf can write asynchronously
+ * @tried: @tried_fd is the tracepoint that was opened to find out, see perf_limits_close
  */
 struct perf_limits {
 	bool without_syslog;
@@ -94,12 +95,17 @@ struct perf_limits {
 	uint64_t buffer_bytes;
 	bool buffer_limited;
 	uint64_t pool_bytes, own_bytes;
-	bool aio;
+	bool aio, tried;
+	int tried_fd;
 };
 
 /* Errors: ENOENT: perf is not installed; ENOTSUP: it is too old to be controlled (before 5.10,
  * unless its distribution has backported that). */
 int perf_limits_find(struct perf_limits *ret, struct error *err);
+
+/* Close the tracepoint. If nobody else has it open, the kernel takes 40 ms for that, so call this once perf
+ * records. */
+void perf_limits_close(struct perf_limits *host);
 void perf_limits_done(struct perf_limits *host);
 
 /**
