@@ -9,14 +9,15 @@
 #include "analysis/pystack.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/str.h"
 #include "model/owners.h"
 #include "model/span.h"
+#include "trace/names.h"
 #include "trace/stacks.h"
 
 #define NONE           UINT32_MAX
 #define TASK_FINDINGS  3  /* the largest number */
 #define CHAIN_DIRECT   20 /* percent: what the code with the lock does itself decides the remedy */
-#define FUNCTION_SHARE 20 /* percent: a traced function with a smaller share is not named */
 #define RUNNABLE_LEAST 1000 /* ns; shorter times without a CPU are no place to look at */
 
 /* Threads that were stopped waited, and so did the one that waited until they had stopped. */
@@ -48,6 +49,7 @@ static struct finding *push(struct findings *to, enum finding_kind kind, uint64_
 		               .share = facts_percent(cost_ns, of_ns),
 		               .group = NONE,
 		               .tasks = NONE,
+		               .charged = NONE,
 		               .remedy = REASON_CODES,
 		               .no_gain = NO_GAIN_NOT_A_CALL };
 	return f;
@@ -164,47 +166,241 @@ static void find_functions(struct findings *to, const struct analysis *a, uint64
 	}
 }
 
-/* Waiting for holds of which no probe knows the function, by group of threads. */
-static void find_threads(struct findings *to, const struct analysis *a, uint64_t of_ns)
+/* Threads held the GIL in unknown functions. @ns: of such holds, by group of threads */
+static void find_threads(struct findings *to, const struct analysis *a, const uint64_t *ns,
+                         uint64_t of_ns)
 {
-	CLEANUP(free) uint64_t *ns = xcalloc(a->groups.v.n + 1, sizeof(*ns));
-	CLEANUP(free) uint64_t *known_ns = xcalloc(a->groups.v.n + 1, sizeof(*known_ns));
-
-	for (size_t i = 0; i < a->model->blame.n; i++)
-		if (a->model->blame.v[i].holder < MODEL_UNKNOWN)
-			ns[a->groups.of[a->model->blame.v[i].holder]] +=
-				a->model->blame.v[i].wait_ns;
-	for (size_t i = 0; a->pass->hogs && i < a->pass->hogs->v.n; i++)
-		if (a->pass->hogs->v.v[i].frame)
-			known_ns[a->groups.of[a->pass->hogs->v.v[i].thread]] +=
-				a->pass->hogs->v.v[i].wait_ns;
 	for (uint32_t g = 0; g < a->groups.v.n; g++) {
-		uint64_t rest_ns = ns[g] > known_ns[g] ? ns[g] - known_ns[g] : 0;
-		struct finding *f = add(to, a, FINDING_THREAD, rest_ns, of_ns);
-		struct reason_function traced = { 0 };
+		struct finding *f = add(to, a, FINDING_THREAD, ns[g], of_ns);
 
 		if (!f)
 			continue;
 		f->group = g;
 		f->longest_ns = a->groups.v.v[g].sum.longest_hold_ns;
 		f->remedy = a->recording->gil_detect ? python_remedy(a) : ADVICE_GIL_DETECT;
-		/* The calls that were recorded tell what a thread ran in all its holds. */
-		if (!known_ns[g])
-			verdict_traced_function(&traced, a, g);
-		if (traced.percent >= FUNCTION_SHARE)
-			f->function = traced;
 	}
 }
 
-static void find_gil(struct findings *to, const struct analysis *a, uint64_t of_ns)
+/* The same where no calls are recorded: the probes do not know the function in which the hold ended. */
+static void find_unprobed(struct findings *to, const struct analysis *a, uint64_t of_ns)
+{
+	CLEANUP(free) uint64_t *ns = xcalloc(a->groups.v.n + 1, sizeof(*ns));
+
+	for (size_t i = 0; i < a->model->blame.n; i++)
+		if (a->model->blame.v[i].holder < MODEL_UNKNOWN)
+			ns[a->groups.of[a->model->blame.v[i].holder]] +=
+				a->model->blame.v[i].wait_ns;
+	for (size_t i = 0; a->pass->hogs && i < a->pass->hogs->v.n; i++) {
+		const struct hog *hog = &a->pass->hogs->v.v[i];
+
+		if (hog->frame)
+			ns[a->groups.of[hog->thread]] -= hog->wait_ns;
+	}
+	find_threads(to, a, ns, of_ns);
+}
+
+/* ---- by recorded calls */
+
+/**
+ * A function, by name and file.
+ * @overdue: the row of its overdue holds, @ended: of all holds that ended in it; NULL: none
+ * @ns: waiting for its overdue holds, and meanwhile waiting while it ran in others; @ended_ns: the
+ * part for holds that ended in it, of which no call is recorded
+ * @stack: its heaviest, 0: none
+ */
+struct charged {
+	const struct function_row *overdue, *ended;
+	uint64_t ns, ended_ns;
+	uint32_t stack;
+};
+
+/**
+ * What ran while others waited: in an overdue hold, what kept the GIL; in others, the calls that are
+ * recorded; without calls, the function in which the hold ended.
+ * @v: by id in keys, which are "name (file"
+ * @of: index in v by name of a call; @finding: index of a finding by index in v, NONE: none
+ * @unknown_ns: by group of threads: nothing is known of what ran
+ */
+struct charges {
+	struct pystack py;
+	struct names *keys;
+	VEC(struct charged) v;
+	uint32_t *of, *finding;
+	uint64_t *unknown_ns;
+};
+
+static struct charged *find_key(struct charges *c, const char *name, size_t name_len,
+                                const char *file)
+{
+	CLEANUP(str_done) struct str key = { 0 };
+	uint32_t id;
+
+	str_addn(&key, name, name_len);
+	if (file)
+		str_addf(&key, " (%s", file);
+	id = names_id(c->keys, str_get(&key), key.len);
+	while (c->v.n <= id)
+		*vec_push(&c->v) = (struct charged){ .ns = 0 };
+	return &c->v.v[id];
+}
+
+/* By the name of a call, "name (file:line)". */
+static struct charged *of_call(struct charges *c, const char *name)
+{
+	const char *colon = strrchr(name, ':');
+
+	return find_key(c, name, colon ? (size_t)(colon - name) : strlen(name), NULL);
+}
+
+/* NULL: the function is not known. */
+static struct charged *of_frame(struct charges *c, const struct analysis *a, uint32_t frame)
+{
+	struct function f = function_at(a->pass, frame);
+
+	return f.name ? find_key(c, f.name, strlen(f.name), f.file) : NULL;
+}
+
+static void charge_threads(struct charges *c, const struct analysis *a)
+{
+	for (uint32_t t = 0; t < a->model->threads.n; t++) {
+		struct stretches stretches = stretches_blamed(a->model, t, a->pass->hogs);
+		uint64_t before_ns = c->py.rest.n ? c->py.rest.v[0] : 0;
+
+		pystack_charge(&c->py, pystack_find(a->pass, t), &stretches);
+		c->unknown_ns[a->groups.of[t]] += (c->py.rest.n ? c->py.rest.v[0] : 0) - before_ns;
+		vec_done(&stretches);
+	}
+}
+
+static void charge_rows(struct charges *c, const struct analysis *a)
+{
+	struct charged *of;
+
+	for (size_t i = 0; i < a->holders.v.n; i++)
+		if ((of = of_frame(c, a, a->holders.v.v[i].hog->frame)))
+			of->ended = &a->holders.v.v[i];
+	for (size_t i = 0; i < a->overdue.v.n; i++) {
+		const struct function_row *row = &a->overdue.v.v[i];
+
+		if ((of = of_frame(c, a, row->hog->frame))) {
+			of->overdue = row;
+			of->ns += row->wait_ns;
+		} else {
+			c->unknown_ns[a->groups.of[row->hog->thread]] += row->wait_ns;
+		}
+	}
+}
+
+static void charges_find(struct charges *c, const struct analysis *a)
+{
+	struct pystack_functions functions;
+	uint32_t names;
+
+	*c = (struct charges){
+		.keys = names_new(),
+		.unknown_ns = xcalloc(a->groups.v.n + 1, sizeof(*c->unknown_ns)),
+	};
+	pystack_init(&c->py, a->pass->slices);
+	charge_threads(c, a);
+	charge_rows(c, a);
+	functions = pystack_functions(&c->py);
+	names = names_count(stacks_names(c->py.stacks));
+	c->of = xcalloc((size_t)names + 1, sizeof(*c->of));
+	for (size_t i = 0; i < functions.n; i++) {
+		struct charged *of = of_call(c, pystack_name(&c->py, functions.v[i].stack));
+
+		of->ns += functions.v[i].ns;
+		if (!of->stack)
+			of->stack = functions.v[i].stack;
+		c->of[functions.v[i].name] = (uint32_t)(of - c->v.v);
+	}
+	for (uint32_t frame = 1; frame < c->py.rest.n; frame++) {
+		struct charged *of = c->py.rest.v[frame] ? of_frame(c, a, frame) : NULL;
+
+		if (!of)
+			continue;
+		of->ns += c->py.rest.v[frame];
+		of->ended_ns += c->py.rest.v[frame];
+	}
+	vec_done(&functions);
+}
+
+static void charges_done(struct charges *c)
+{
+	if (!c->keys)
+		return;
+	pystack_done(&c->py);
+	names_free(c->keys);
+	vec_done(&c->v);
+	free(c->of);
+	free(c->finding);
+	free(c->unknown_ns);
+}
+
+/* Where to look: the function itself, or if it is one of a library, its caller in the program. */
+static void set_traced(struct finding *f, const struct pystack *py, uint32_t stack)
+{
+	const char *name = pystack_name(py, stack), *caller = pystack_caller(py, stack);
+	const char *text = caller && function_in_library(name) ? caller : name;
+	const char *paren = strstr(text, " ("), *colon = strrchr(text, ':');
+
+	f->function = (struct reason_function){ .name = name, .caller = caller };
+	if (!paren || !colon || colon < paren) {
+		f->traced_name = xstrdup(text);
+		f->traced_file = xstrdup("");
+		return;
+	}
+	f->traced_name = xasprintf("%.*s", (int)(paren - text), text);
+	f->traced_file = xasprintf("%.*s", (int)(colon - paren - 2), paren + 2);
+	f->traced_line = (uint32_t)strtoul(colon + 1, NULL, 10);
+}
+
+static void find_charged(struct findings *to, const struct analysis *a, struct charges *c,
+                         uint64_t of_ns)
+{
+	for (uint32_t i = 0; i < c->v.n; i++) {
+		const struct charged *of = &c->v.v[i];
+		bool keeps = of->overdue && of->overdue->wait_ns * 2 >= of->ns;
+		bool ended = !of->stack || of->ended_ns * 2 > of->ns;
+		struct finding *f = add(to, a, keeps ? FINDING_CALL : FINDING_FUNCTION, of->ns,
+		                        of_ns);
+
+		if (!f)
+			continue;
+		f->charged = i;
+		f->row = keeps ? of->overdue : of->ended;
+		f->frame = f->row ? f->row->hog->frame : 0;
+		if (f->row) {
+			f->tracing = function_is_slow_start(a->pass, f->row->hog);
+			if (keeps && function_is_inferred(a->pass, f->row->hog))
+				f->certainty = FINDING_INFERRED;
+		}
+		f->remedy = f->row ? function_remedy(a, f) : python_remedy(a);
+		if (keeps)
+			f->no_gain = functions_gain(a->pass, f->row->hog, &f->gain_ns);
+		else if (!ended)
+			set_traced(f, &c->py, of->stack);
+	}
+	find_threads(to, a, c->unknown_ns, of_ns);
+}
+
+static void find_gil(struct findings *to, const struct analysis *a, struct charges *c,
+                     uint64_t of_ns)
 {
 	const struct facts_totals *t = &a->evidence.totals;
 	struct finding *f;
 
 	if (a->locks)
 		return;
-	find_functions(to, a, of_ns);
-	find_threads(to, a, of_ns);
+	if (facts_percent(t->blamed_ns, of_ns) < FINDING_LEAST)
+		return;
+	if (a->pass->slices) {
+		charges_find(c, a);
+		find_charged(to, a, c, of_ns);
+	} else {
+		find_functions(to, a, of_ns);
+		find_unprobed(to, a, of_ns);
+	}
 	f = add(to, a, FINDING_HANDOFF, t->handoff_ns, of_ns);
 	if (f)
 		f->remedy = ADVICE_HANDOFF;
@@ -451,6 +647,8 @@ static void finding_done(struct finding *f)
 {
 	vec_done(&f->what.v);
 	vec_done(&f->places);
+	free(f->traced_name);
+	free(f->traced_file);
 }
 
 static void put_in_order(struct findings *to, enum verdict_kind verdict)
@@ -627,7 +825,8 @@ static void map_frames(struct places *p)
 		for (uint32_t i = 0; i < p->of->v.n; i++) {
 			const struct finding *f = &p->of->v.v[i];
 
-			if (f->row && id && hogs_same_function(frames, f->frame, id))
+			if (f->row && !f->function.name && id &&
+			    hogs_same_function(frames, f->frame, id))
 				p->hold_of[id] = i;
 			if (f->kind == FINDING_LOCK && same_line(frames, f->frame, id))
 				p->lock_of[id] = i;
@@ -644,7 +843,72 @@ static int compare_places(const void *va, const void *vb)
 	return (a->from_ns > b->from_ns) - (a->from_ns < b->from_ns);
 }
 
-static void find_places(struct findings *of, const struct analysis *a)
+/* The waiting in one hold, by finding, of functions that ran in it according to their calls. */
+struct charged_hold {
+	struct places *places;
+	const struct charges *charges;
+	uint32_t thread, span;
+	uint64_t ns[FINDINGS_MAX];
+};
+
+static void put_charged_hold(struct charged_hold *h)
+{
+	const struct lane *lane = &h->places->a->model->threads.v[h->thread].gil;
+
+	for (uint32_t i = 0; i < h->places->of->v.n; i++) {
+		if (h->ns[i])
+			put_place(h->places, i,
+			          &(struct finding_place){
+					  h->thread, NONE, lane->spans.v[h->span].start_ns,
+					  lane_span_end(lane, h->span), h->ns[i] });
+		h->ns[i] = 0;
+	}
+}
+
+static void see_charge(void *data, const struct stretch *s, uint32_t stack, uint64_t ns)
+{
+	struct charged_hold *h = data;
+	const struct charges *c = h->charges;
+	uint32_t at;
+
+	if (s->span != h->span)
+		put_charged_hold(h);
+	h->span = s->span;
+	at = stack ? c->finding[c->of[stacks_get(c->py.stacks, stack)->name]] : NONE;
+	if (at != NONE)
+		h->ns[at] += ns;
+}
+
+/* The holds in which functions ran that their calls tell. */
+static void walk_calls(struct places *p, struct charges *c)
+{
+	struct charged_hold hold = { .places = p, .charges = c };
+	bool any = false;
+
+	c->finding = xcalloc(c->v.n + 1, sizeof(*c->finding));
+	for (size_t i = 0; i < c->v.n; i++)
+		c->finding[i] = NONE;
+	for (uint32_t i = 0; i < p->of->v.n; i++)
+		if (p->of->v.v[i].function.name) {
+			c->finding[p->of->v.v[i].charged] = i;
+			any = true;
+		}
+	c->py.see = see_charge;
+	c->py.data = &hold;
+	for (uint32_t t = 0; any && t < p->a->model->threads.n; t++) {
+		struct stretches stretches = stretches_blamed(p->a->model, t, p->a->pass->hogs);
+
+		hold.thread = t;
+		hold.span = 0;
+		pystack_charge(&c->py, pystack_find(p->a->pass, t), &stretches);
+		put_charged_hold(&hold);
+		vec_done(&stretches);
+	}
+	c->py.see = NULL;
+	c->py.data = NULL;
+}
+
+static void find_places(struct findings *of, const struct analysis *a, struct charges *c)
 {
 	CLEANUP(free) size_t *hints = xcalloc(a->model->gils.n + 1, sizeof(*hints));
 	uint64_t counted[FINDINGS_MAX] = { 0 };
@@ -672,6 +936,8 @@ static void find_places(struct findings *of, const struct analysis *a)
 		if (p.cpus != NONE)
 			walk_cpu(&p, t);
 	}
+	if (c->keys)
+		walk_calls(&p, c);
 	for (size_t i = 0; i < of->v.n; i++)
 		vec_sort(&of->v.v[i].places, compare_places);
 	free(p.hold_of);
@@ -679,11 +945,11 @@ static void find_places(struct findings *of, const struct analysis *a)
 	free(p.group_of);
 }
 
-static void find_all(struct findings *to, const struct analysis *a)
+static void find_all(struct findings *to, const struct analysis *a, struct charges *c)
 {
 	uint64_t of_ns = wanted_ns(a);
 
-	find_gil(to, a, of_ns);
+	find_gil(to, a, c, of_ns);
 	find_locks(to, a, of_ns);
 	find_stops(to, a, of_ns);
 	find_tasks(to, a);
@@ -694,11 +960,14 @@ static void find_all(struct findings *to, const struct analysis *a)
 
 void findings_find(struct findings *ret, const struct analysis *a)
 {
+	struct charges charges = { 0 };
+
 	*ret = (struct findings){ 0 };
 	if (a->verdict.kind != VERDICT_TOO_SHORT)
-		find_all(ret, a);
+		find_all(ret, a, &charges);
 	put_in_order(ret, a->verdict.kind);
-	find_places(ret, a);
+	find_places(ret, a, &charges);
+	charges_done(&charges);
 	copy_said(&ret->context, &a->verdict,
 	          CODES(REASON_DEADLOCK, REASON_BUSIEST, REASON_STATES, REASON_CPU_USERS,
 	                REASON_NO_LOCKS, REASON_ASLEEP_TOO, REASON_SINGLE_TOO, REASON_GIL_NEARLY,

@@ -38,11 +38,11 @@
 
 enum finding_kind {
 	FINDING_CALL,     /* a function kept the GIL after release requests */
-	FINDING_FUNCTION, /* holds ended in a function, for which others waited */
+	FINDING_FUNCTION, /* a function ran in holds, or holds ended in it, for which others waited */
 	FINDING_THREAD,   /* threads held the GIL in unknown functions */
-	FINDING_HANDOFF,  /* the GIL was free, the next thread not yet running */
-	FINDING_NO_CPU,   /* the GIL was free, the next thread had no CPU */
-	FINDING_LOCK,     /* threads waited for a lock in one line */
+	FINDING_HANDOFF, /* the GIL was free, the next thread not yet running */
+	FINDING_NO_CPU,  /* the GIL was free, the next thread had no CPU */
+	FINDING_LOCK,    /* threads waited for a lock in one line */
 	FINDING_SHARED, /* threads of a free-threaded interpreter waited for one lock, in any line */
 	FINDING_STOPS,  /* threads were stopped, by another that stopped the world */
 	FINDING_TASK,   /* tasks of event loops were late, or ran for long */
@@ -73,7 +73,11 @@ struct finding_place {
  *	for it or for a lock; of lateness, of the time in which the tasks wanted to run; of a lack of
  *	CPUs, of the time in which threads wanted one
  * @tracing: tracing is the cause, not the program
- * @row: CALL, FUNCTION; @group, @function: THREAD, function as in struct reason
+ * @row: CALL, FUNCTION: its overdue holds, or those that ended in it; NULL: none
+ * @function: FUNCTION: according to its calls, as in struct reason; no name: according to the holds
+ * that ended in it; @traced_name, @traced_file, @traced_line: where to look then, its first line
+ * @charged: for findings.c
+ * @group: THREAD
  * @frame: where to look, id in the source's frames, 0: unknown; @count, @threads, @longest_ns: LOCK:
  *	number of waits and of threads that waited, the longest wait
  * @chains, @chain_count: LOCK: what was done meanwhile, most first
@@ -91,8 +95,10 @@ struct finding {
 	uint64_t cost_ns;
 	double share;
 	const struct function_row *row;
-	uint32_t group, frame, tasks, threads;
+	uint32_t group, frame, tasks, charged, threads;
 	struct reason_function function;
+	char *traced_name, *traced_file;
+	uint32_t traced_line;
 	uint64_t count, longest_ns;
 	const struct chain *chains[FINDING_CHAINS];
 	unsigned chain_count;

@@ -1052,29 +1052,15 @@ static void find_probed_function(struct reason_function *f, const struct analysi
 	vec_done(&rows.v);
 }
 
-static const char *name_in(const struct pystack *py, uint32_t stack)
+/* The function that ran most while others waited for a thread of the group, and the caller in its
+ * heaviest stack. False: the calls of these threads are not known. */
+static bool find_traced_function(struct reason_function *f, const struct analysis *a,
+                                 uint32_t group)
 {
-	return names_get(stacks_names(py->stacks), stacks_get(py->stacks, stack)->name);
-}
-
-/* The caller of the last function of a stack: of a function of a library, the innermost one that
- * belongs to the program, if there is one. NULL: none. */
-static const char *traced_caller(const struct pystack *py, uint32_t stack)
-{
-	uint32_t parent = stacks_get(py->stacks, stack)->parent;
-
-	for (uint32_t at = parent; at && function_in_library(name_in(py, stack));
-	     at = stacks_get(py->stacks, at)->parent)
-		if (!function_in_library(name_in(py, at)))
-			return name_in(py, at);
-	return parent ? name_in(py, parent) : NULL;
-}
-
-bool verdict_traced_function(struct reason_function *f, const struct analysis *a, uint32_t group)
-{
-	struct pystack_top top;
+	struct pystack_functions functions;
 	struct pystack py;
 	bool found = false;
+	double percent;
 
 	if (!a->pass->slices)
 		return false;
@@ -1085,18 +1071,20 @@ bool verdict_traced_function(struct reason_function *f, const struct analysis *a
 
 		if (a->groups.of[i] != group)
 			continue;
-		stretches = stretches_blamed(a->model, i);
+		stretches = stretches_blamed(a->model, i, NULL);
 		pystack_charge(&py, st, &stretches);
 		vec_done(&stretches);
 		found |= st != NULL;
 	}
-	top = pystack_top(&py);
-	if (found && facts_percent(top.ns, top.all_ns) >= FUNCTION_PERCENT)
+	functions = pystack_functions(&py);
+	percent = functions.n ? facts_percent(functions.v[0].ns, functions.all_ns) : 0;
+	if (found && percent >= FUNCTION_PERCENT)
 		*f = (struct reason_function){
-			.percent = facts_percent(top.ns, top.all_ns),
-			.name = name_in(&py, top.stack),
-			.caller = traced_caller(&py, top.stack),
+			.percent = percent,
+			.name = pystack_name(&py, functions.v[0].stack),
+			.caller = pystack_caller(&py, functions.v[0].stack),
 		};
+	vec_done(&functions);
 	pystack_done(&py);
 	return found;
 }
@@ -1105,7 +1093,7 @@ bool verdict_traced_function(struct reason_function *f, const struct analysis *a
 static void find_function(struct reason_function *f, const struct analysis *a,
                           const struct charges *c, uint32_t group)
 {
-	if (!verdict_traced_function(f, a, group))
+	if (!find_traced_function(f, a, group))
 		find_probed_function(f, a, c, group);
 }
 

@@ -395,9 +395,4 @@ struct analysis;
 void verdict_find(struct verdict *ret, struct analysis *analysis);
 void verdict_done(struct verdict *verdict);
 
-/* The function that ran most while others waited for a thread of the group, and the caller in its
- * heaviest stack. False: the calls of these threads are not known. */
-bool verdict_traced_function(struct reason_function *f, const struct analysis *analysis,
-                             uint32_t group);
-
 #endif

@@ -84,7 +84,7 @@ static void add_calls(struct gil_times *t, const struct analysis *a, uint32_t th
 
 	for (enum gil_time which = 0; which < GIL_TIMES; which++) {
 		struct stretches s = which == GIL_TIME_CAUSED
-		                             ? stretches_blamed(a->model, thread)
+		                             ? stretches_blamed(a->model, thread, NULL)
 		                             : stretches_of_lane(lane, mask_of(a, which));
 
 		pystack_charge(&t->py, st, &s);

@@ -41,11 +41,13 @@ const char *finding_certainty_name(enum finding_certainty certainty)
 
 struct function finding_place_of(const struct analysis *a, const struct finding *f)
 {
-	struct function user = { .file = "" };
+	struct function own = function_at(a->pass, f->frame), user = { .file = "" };
 
 	if (f->row)
 		user = function_user(a->pass, f->row->hog);
-	return user.name ? user : function_at(a->pass, f->frame);
+	if (!user.name && f->traced_name && (!own.name || function_in_library(own.file)))
+		return (struct function){ f->traced_name, f->traced_file, f->traced_line };
+	return user.name ? user : own;
 }
 
 static void add_place(struct str *out, const struct analysis *a, const struct finding *f)
@@ -84,7 +86,9 @@ void finding_add_title(struct str *out, const struct analysis *a, const struct f
 	case FINDING_CALL:
 	case FINDING_FUNCTION:
 		add_place(&name, a, f);
-		(f->kind == FINDING_CALL ? say_f_call : say_f_function)(out, str_get(&name));
+		(f->kind == FINDING_CALL ? say_f_call
+		 : f->function.name      ? say_f_traced
+		                         : say_f_function)(out, str_get(&name));
 		if (f->tracing)
 			say_f_slow(out);
 		return;
@@ -144,7 +148,7 @@ void finding_add_cost(struct str *out, const struct finding *f)
 		say_f_share(out, f->share);
 }
 
-/* The program's line, as it was when it was recorded. */
+/* The program's line, as it was when it was recorded; but not where a function begins. */
 static void add_source(struct str *out, const struct analysis *a, const struct finding *f)
 {
 	struct function place = finding_place_of(a, f);
@@ -152,7 +156,8 @@ static void add_source(struct str *out, const struct analysis *a, const struct f
 	const char *text = NULL;
 	CLEANUP(str_done) struct str at = { 0 }, line = { 0 };
 
-	if (f->certainty == FINDING_EXACT && a->recording->sources && place.name)
+	if (f->certainty == FINDING_EXACT && a->recording->sources && place.name &&
+	    place.name != f->traced_name)
 		text = sources_find(a->recording->sources, place.file, place.line);
 	if (!text)
 		return;
@@ -179,10 +184,30 @@ static void add_runs(struct str *out, const struct analysis *a, const struct fin
 		say_f_runs(out, str_get(&in), str_get(&by));
 }
 
+static void add_traced(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	CLEANUP(str_done) struct str name = { 0 }, callee = { 0 }, caller = { 0 };
+
+	wording_add_traced(&callee, f->function.name, NAME_COLUMNS);
+	if (f->function.caller) {
+		wording_add_traced(&caller, f->function.caller, NAME_COLUMNS);
+		say_called_by(&name, str_get(&callee), str_get(&caller));
+	} else {
+		str_adds(&name, str_get(&callee));
+	}
+	say_f_ran(out, str_get(&name), facts_percent(f->cost_ns, a->evidence.totals.blamed_ns),
+	          f->cost_ns);
+}
+
 static void add_function(struct str *out, const struct analysis *a, const struct finding *f)
 {
 	double percent = facts_percent(f->cost_ns, a->evidence.totals.blamed_ns);
 
+	if (f->function.name) {
+		add_traced(out, a, f);
+		add_source(out, a, f);
+		return;
+	}
 	add_runs(out, a, f);
 	(f->kind == FINDING_CALL ? say_f_kept : say_f_held)(out, percent, f->cost_ns,
 	                                                    f->row->longest_ns);
@@ -191,21 +216,8 @@ static void add_function(struct str *out, const struct analysis *a, const struct
 
 static void add_threads(struct str *out, const struct analysis *a, const struct finding *f)
 {
-	CLEANUP(str_done) struct str name = { 0 }, caller = { 0 };
-
 	say_f_thread_held(out, facts_percent(f->cost_ns, a->evidence.totals.blamed_ns), f->cost_ns,
 	                  f->longest_ns);
-	if (f->function.name) {
-		wording_add_traced(&name, f->function.name, NAME_COLUMNS);
-		if (f->function.caller) {
-			CLEANUP(str_done) struct str callee = name;
-
-			name = (struct str){ 0 };
-			wording_add_traced(&caller, f->function.caller, NAME_COLUMNS);
-			say_called_by(&name, str_get(&callee), str_get(&caller));
-		}
-		say_share_in(out, f->function.percent, str_get(&name));
-	}
 	str_addc(out, '.');
 }
 

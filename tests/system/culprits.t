@@ -65,6 +65,8 @@ while read -r version python <&3; do
 		'all(part in d["verdict"]["because"] + str(d["verdict"]["also"])
 		for part in (" of it in ", "raw_decode (decoder.py:", " called by parse (culprits.py:"))' \
 		--probes preload --python "$python" "$program" handlers
+	is "$(json got.json '[(f["kind"], f["function"]) for f in d["findings"] if f["kind"] in
+		("call", "function", "thread")][0]')" "('function', 'parse')" '  in the first finding, too'
 	# What a thread's function frees when it returns is charged to Thread.run, which has not done it for
 	# certain, and whose line is not shown.
 	for engine in preload uprobes; do

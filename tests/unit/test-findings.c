@@ -49,6 +49,7 @@ static void holds_from(uint64_t from, uint64_t to, uint32_t tid, uint32_t f)
 
 static struct analysis *a;
 static struct hogs hogs;
+static const struct slices *slices; /* NULL: no calls are recorded */
 
 static void analyse(void)
 {
@@ -65,6 +66,7 @@ static void analyse(void)
 		                        .model = m,
 		                        .source = &source,
 		                        .hogs = &hogs,
+		                        .slices = slices,
 		                        .locks_known = true,
 		                        .wall_ns = 900 * MS };
 	recording = (struct recording){
@@ -128,6 +130,63 @@ static void test_gil(void)
 	words = words_of(0);
 	ok(strstr(words, "Run by ? (10): 78.7 % of all waiting for the GIL") != NULL,
 	   "the words have the thread and the share: %s", words);
+}
+
+/* The recorded calls tell what ran while others waited, not the function in which a hold ended, which is only
+ * taken where no call is recorded. */
+static void test_calls(void)
+{
+	struct slice calls[] = {
+		{ 190 * MS, 300 * MS, 0, 0, 0 },
+		{ 200 * MS, 190 * MS, 0, 1, 0 },
+		{ 391 * MS, 20 * MS, 0, 1, 0 },
+	};
+	struct slice_thread thread = { .tid = 10, .pid = 7, .v = calls, .n = 3 };
+	struct slices recorded = { .names = names, .threads = &thread, .thread_count = 1 };
+	const struct finding *f;
+	uint64_t sum = 0;
+	const char *words;
+
+	calls[0].name = names_id(names, "handle (/srv/app.py:20)", 23);
+	calls[1].name = names_id(names, "decode (/usr/lib/python3.11/json.py:3)", 38);
+	calls[2].name = names_id(names, "write (/srv/app.py:30)", 22);
+	slices = &recorded;
+	start();
+	request(200 * MS, 10);
+	acquire(200 * MS, 10);
+	request(210 * MS, 8);
+	request(220 * MS, 9);
+	feed(410 * MS, 10, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("write", 31) }));
+	released(410 * MS, 10);
+	holds_from(410, 480, 8, 0);
+	holds_from(480, 500, 9, frame("f", 5));
+	request(600 * MS, 8);
+	acquire(600 * MS, 8);
+	request(601 * MS, 11);
+	feed(640 * MS, 8, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("f", 5) }));
+	released(640 * MS, 8);
+	holds_from(640, 641, 11, 0);
+	analyse();
+	slices = NULL;
+	is_str(found(), "function handle 350; thread ? 70; function f 39; function write 38",
+	       "what ran is charged, then where holds ended, then threads");
+	for (size_t i = 0; i < a->findings.v.n; i++)
+		sum += a->findings.v.v[i].cost_ns;
+	is_u64(sum + 2 * MS, a->evidence.totals.blamed_ns,
+	       "they add up to all waiting for the GIL, but for 2 ms in handle() itself");
+	f = &a->findings.v.v[0];
+	is_str(f->function.name, "decode (/usr/lib/python3.11/json.py:3)",
+	       "of a function of a library, the caller in the program is shown");
+	is_u64(f->places.n, 1, "the hold in which it ran is its place");
+	is_u64(f->places.v[0].to_ns, 410 * MS, "which lasts longer");
+	is_u64(f->places.v[0].cost_ns, f->cost_ns, "but costs only what was charged to it");
+	words = words_of(0);
+	ok(strstr(words, "In decode (json.py:3) called by handle (app.py:20): ") == words,
+	   "the words have both: %s", words);
+	is_str(finding_place_of(a, &a->findings.v.v[3]).name, "write",
+	       "the program's own function");
+	is_u64(finding_place_of(a, &a->findings.v.v[3]).line, 31,
+	       "has the line at which a hold ended");
 }
 
 /* The wait for the lock is longer than all for the GIL; the thread that has it sleeps in one line and
@@ -274,6 +333,7 @@ static void test_markdown(void)
 int main(void)
 {
 	test_gil();
+	test_calls();
 	test_lock();
 	test_lines();
 	test_little();

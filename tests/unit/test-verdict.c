@@ -793,7 +793,7 @@ static void test_charge(void)
 	struct fixture f;
 	struct pystack py;
 	struct stretches none = { 0 }, list;
-	struct pystack_top top;
+	struct pystack_functions top;
 
 	fixture_hog(&f);
 	fixture_slices(&f, 1);
@@ -807,9 +807,10 @@ static void test_charge(void)
 	       "time before and between the calls is charged to no call");
 	is_u64(py.ns.v[1], 40 * FIXTURE_MS, "the outer call itself is charged, both times");
 	is_u64(py.ns.v[2], 25 * FIXTURE_MS, "the inner call is charged while the GIL was held");
-	top = pystack_top(&py);
+	top = pystack_functions(&py);
 	is_u64(top.all_ns, 80 * FIXTURE_MS, "no time is charged twice or lost");
-	is_str(names_get(f.slices.names, top.name), "a", "the heaviest function is found");
+	is_str(names_get(f.slices.names, top.v[0].name), "a", "the heaviest function is found");
+	vec_done(&top);
 	pystack_charge(&py, NULL, &list);
 	is_u64(py.ns.v[0], 95 * FIXTURE_MS, "a thread without calls is charged to no call");
 	pystack_charge(&py, &f.slices.threads[0], &none);
