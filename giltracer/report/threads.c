@@ -2,6 +2,7 @@
 /* The numbers of a thread, and the columns that show them. */
 #include "report/threads.h"
 
+#include <assert.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -250,10 +251,12 @@ size_t thread_columns(const struct thread_column *ret[THREAD_COLUMNS], enum thre
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < COUNT && n < THREAD_COLUMNS; i++)
+	for (size_t i = 0; i < COUNT; i++)
 		if (all[i].table == table && all[i].heading != PHRASE_NONE &&
-		    is_shown(&all[i], model, false))
+		    is_shown(&all[i], model, false)) {
+			assert(n < THREAD_COLUMNS);
 			ret[n++] = &all[i];
+		}
 	return n;
 }
 

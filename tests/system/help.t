@@ -74,6 +74,12 @@ is "$(threads_keys | absent)" '' '  the manual has each number'
 is "$(threads_headings | absent)" '' '  and each column'
 is "$(echo 'no such%' | absent)" 'no such%' '  and a missing one is seen'
 
+formats=$("$GILTRACER" export --help | sed -n '1,/^Formats:/d; s/^  \([a-z-]*\) .*/\1/p')
+like "$formats" '^speedscope$' 'export formats are found'
+for format in $formats; do
+	ok "the manual has the export format $format" grep -qx "\.It Cm $format" "$manual"
+done
+
 packages=$(sed -n 's/^GT_LIB(.*\[\([a-z -]*\)\])$/\1/p' "$top_srcdir/configure.ac")
 for package in $packages; do
 	for file in README.md quickstart; do

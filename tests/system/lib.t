@@ -58,5 +58,8 @@ is $status 0 'one that ends meanwhile is none'
 script 'leaves_nothing' 'done_testing'
 is $status 0 'where nothing is left, nothing is found'
 
+# By hand in a build folder, a unit test finds its files as well.
+ok 'a unit test by hand' sh -c 'cd "$0" && env -u top_srcdir tests/unit/test-phrases' "$top_builddir"
+
 leaves_nothing
 done_testing

@@ -24,15 +24,29 @@ static inline void golden_write(const char *path, const char *text)
 	ok(good, "%s is rewritten %s", path, err.text);
 }
 
+/* The first line that differs. */
+static inline void golden_show(const char *want, const char *got)
+{
+	unsigned line = 1;
+	size_t from = 0;
+
+	for (size_t i = 0; want[i] && want[i] == got[i]; i++)
+		if (want[i] == '\n') {
+			from = i + 1;
+			line++;
+		}
+	printf("# line %u\n# got:  %.*s\n# want: %.*s\n", line, (int)strcspn(got + from, "\n"),
+	       got + from, (int)strcspn(want + from, "\n"), want + from);
+}
+
 /* The text is that of tests/golden/NAME. */
 static inline void golden_is(const char *name, const char *text)
 {
-	const char *top = getenv("top_srcdir");
 	CLEANUP(str_done) struct str path = { 0 };
 	CLEANUP(free) char *want = NULL;
 	struct error err = { 0 };
 
-	str_addf(&path, "%s/tests/golden/%s", top ? top : ".", name);
+	str_addf(&path, "%s/tests/golden/%s", top_srcdir(), name);
 	if (getenv("GILTRACER_TEST_REGEN")) {
 		golden_write(path.s, text);
 		return;
@@ -41,7 +55,7 @@ static inline void golden_is(const char *name, const char *text)
 	        err.text))
 		return;
 	if (!ok(!strcmp(want, text), "as in tests/golden/%s", name))
-		fprintf(stderr, "# got:\n%s", text);
+		golden_show(want, text);
 }
 
 #endif

@@ -7,7 +7,9 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static int tap_count;
 static int tap_failed;
@@ -50,6 +52,14 @@ __attribute__((format(printf, 4, 5), unused)) static bool tap_ok(bool cond, cons
 			printf("# got '%s', want '%s'\n", is_got ? is_got : "(null)", is_want); \
 		is_ok;                                                                          \
 	})
+
+/* The folder of the sources; by hand, a test runs there or in a build folder below it. */
+__attribute__((unused)) static const char *top_srcdir(void)
+{
+	const char *top = getenv("top_srcdir");
+
+	return top ? top : access("configure.ac", F_OK) ? ".." : ".";
+}
 
 __attribute__((unused)) static int done_testing(void)
 {

@@ -7,45 +7,6 @@
 
 #include "model-events.h"
 
-static void test_by_hand(void)
-{
-	begin();
-	new_thread(110, 8, 7);
-	new_thread(110, 9, 7);
-	request(120, 8);
-	request(130, 9);
-	release(200, 7);
-	acquire(210, 8);
-	request(250, 7);
-	release(300, 8);
-	acquire(305, 9);
-	release(400, 9);
-	acquire(420, 7);
-	finish();
-	is_u64(blame(8, 7), 80, "a wait is charged to the thread that held the GIL");
-	is_u64(blame(8, MODEL_NONE), 10, "the time of the handover is charged to no thread");
-	is_u64(blame(9, 7), 70, "each waiter has its own rows");
-	is_u64(blame(9, 8), 90, "a wait is divided among all holders");
-	is_u64(blame(9, MODEL_NONE), 10 + 5, "handovers of a waiter add up");
-	is_u64(blame(7, 8), 50, "a wait begins at the request");
-	is_u64(blame(7, 9), 95, "a wait ends at the acquire");
-	is_u64(m->gils.v[0].handover_ns, 10 + 10 + 5 + 5 + 20,
-	       "handover_ns is the sum over all waiters");
-	is_u64(m->blame.n, 8, "there are no empty rows");
-	is_u64(thread(8)->contended_waits, 1,
-	       "a wait during which another thread held the GIL is contended");
-
-	begin();
-	release(200, 7);
-	request(300, 7);
-	acquire(310, 7);
-	finish();
-	is_u64(thread(7)->contended_waits, 0, "a wait for a free GIL is not contended");
-	is_u64(blame(7, MODEL_NONE), 0, "a wait for a free GIL is not a handover");
-	is_u64(m->gils.v[0].handover_ns + m->gils.v[0].wanted_ns, 0,
-	       "a wait for a free GIL is not in wanted_ns");
-}
-
 /* Thread 8 has to wait until it gets a CPU, the second time. */
 static void test_no_cpu(void)
 {
@@ -97,34 +58,6 @@ static void test_longest(void)
 	is_u64(b->longest_ns, 80,
 	       "a wait during one hold is one overlap, even if another thread begins to wait");
 	is_u64(b->longest_at_ns, 120, "the overlap begins with the wait");
-}
-
-static void test_free(void)
-{
-	begin();
-	new_thread(110, 8, 7);
-	release(200, 7);
-	request(210, 8);
-	acquire(230, 8);
-	release(240, 8);
-	request(300, 7);
-	request(310, 8);
-	acquire(320, 7);
-	release(350, 7);
-	acquire(360, 8);
-	finish();
-	is_str(gil_lane(8), "110:N 210:F 230:H 240:N 310:W 360:H/ 1000",
-	       "a wait for a free GIL is a state of its own");
-	is_u64(thread(8)->gil_ns[GIL_FREE_WAIT], 20, "free waits have their own sum");
-	is_u64(thread(8)->free_waits * 10 + thread(8)->waits, 11,
-	       "a free wait is counted as such, not as a wait");
-	is_u64(thread(8)->longest_wait_ns, 50, "a free wait is not the longest wait");
-	is_u64(thread(8)->contended_waits, 1,
-	       "a wait in which another thread was faster is contended");
-	is_u64(blame(8, MODEL_NONE), 20, "the handover is charged within that wait");
-	is_u64(thread(7)->gil_ns[GIL_FREE_WAIT], 20, "the other thread's wait is a free wait");
-	is_u64(m->gils.v[0].wanted_ns, 50, "only contended time is in wanted_ns");
-	is_u64(m->gils.v[0].handover_ns, 20, "only contended time is in handover_ns");
 }
 
 /* A thread that takes a free GIL n times, in ns each, within 10,000 ns. */
@@ -367,10 +300,8 @@ static void test_truth(void)
 
 int main(void)
 {
-	test_by_hand();
 	test_no_cpu();
 	test_longest();
-	test_free();
 	test_probe_cost();
 	test_slowdown();
 	test_gils();

@@ -140,8 +140,7 @@ static void test_maze(void)
 
 int main(void)
 {
-	const char *top = getenv("top_srcdir");
-	CLEANUP(free) char *given = xasprintf("%s/tests/unit/code.s", top ? top : ".");
+	CLEANUP(free) char *given = xasprintf("%s/tests/unit/code.s", top_srcdir());
 	CLEANUP(free) char *source = realpath(given, NULL);
 	char dir[] = "/tmp/giltracer-test-XXXXXX";
 	struct error err;

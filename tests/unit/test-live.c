@@ -47,8 +47,7 @@ static uint32_t frame(enum python_frame_key key)
 /* Opens memory of count places as that of an interpreter; ends the test if that is impossible. */
 static void start(const char *version, size_t count)
 {
-	const char *top = getenv("top_srcdir");
-	CLEANUP(free) char *path = xasprintf("%s/probes/%s.yaml", top ? top : ".", version);
+	CLEANUP(free) char *path = xasprintf("%s/probes/%s.yaml", top_srcdir(), version);
 	struct probedef *def;
 	struct error err;
 
@@ -242,8 +241,7 @@ static void test_request(void)
  * an interpreter with two threads, of which the second one has this interpreter; "": none. */
 static char *published(const char *code_name, uint64_t owner)
 {
-	const char *top = getenv("top_srcdir");
-	CLEANUP(free) char *path = xasprintf("%s/probes/3.15.yaml", top ? top : ".");
+	CLEANUP(free) char *path = xasprintf("%s/probes/3.15.yaml", top_srcdir());
 	const size_t of = 16, name = NAME * PLACE + PLACE / 2;
 	struct error err = { 0 };
 	struct probedef *def;
