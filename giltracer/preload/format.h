@@ -316,9 +316,11 @@ enum preload_moment {
 	PRELOAD_MOMENTS,
 };
 
-/* A process compares its CPU time with the cost of the uprobes after each so many turns. */
-#define PRELOAD_SLOW_TURNS   1024
+/* A process compares its CPU time with the cost of the uprobes after each so many turns: they are too slow
+ * when they have cost PRELOAD_SLOW_NS more than PRELOAD_SLOW_PERCENT of it, not counting earlier savings. */
+#define PRELOAD_SLOW_TURNS   32
 #define PRELOAD_SLOW_PERCENT 10
+#define PRELOAD_SLOW_NS      3000000
 
 /**
  * The file PRELOAD_CONTROL, shared by the launcher and all processes.
@@ -342,7 +344,7 @@ enum preload_moment {
  * For a program whose GIL uprobes record, at least at first:
  * @turn_ns: how long they make a thread take to release the GIL and take it again; 0: not known yet;
  * @is_measured: in this program
- * @slow: a process found that they cost more than PRELOAD_SLOW_PERCENT of its CPU time
+ * @slow: a process found that they are too slow
  * For all:
  * @unwritten_stamp: from when on some process could not write; 0: all could
  * @unwritten_why: all reasons, 1 << enum preload_why

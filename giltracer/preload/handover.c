@@ -14,8 +14,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* CPU time of the process when the present turns began; 0: not known. */
+/* CPU time of the process when the present turns began, 0: not known; how much more than PRELOAD_SLOW_PERCENT
+ * of it uprobes have cost. */
 static uint64_t since_ns;
+static int64_t excess_ns;
 
 static uint64_t cpu_ns(void)
 {
@@ -46,19 +48,26 @@ bool handover_keep(struct self *me, enum preload_type type, uint64_t stamp, cons
 }
 
 /* Several GILs of a process, with a mutex each, may disturb each other's counts, which then begin
- * again. */
+ * again. Time in which uprobes cost little does not excuse later time in which they cost much. */
 void handover_turn(struct gil *g)
 {
 	struct preload_control *control = process.control;
-	uint64_t turn_ns = __atomic_load_n(&control->turn_ns, __ATOMIC_RELAXED), now_ns, spent_ns;
+	uint64_t turn_ns = __atomic_load_n(&control->turn_ns, __ATOMIC_RELAXED), now_ns, limit_ns;
 
 	if (++g->turns % PRELOAD_SLOW_TURNS || !turn_ns)
 		return;
 	now_ns = cpu_ns();
 	/* A forked child has a CPU clock of its own. */
-	spent_ns = now_ns > since_ns ? now_ns - since_ns : UINT64_MAX;
-	if (since_ns && turn_ns * PRELOAD_SLOW_TURNS > spent_ns / 100 * PRELOAD_SLOW_PERCENT)
+	if (since_ns && now_ns > since_ns) {
+		limit_ns = (now_ns - since_ns) / 100 * PRELOAD_SLOW_PERCENT;
+		excess_ns += (int64_t)(turn_ns * PRELOAD_SLOW_TURNS) - (int64_t)limit_ns;
+		if (excess_ns < 0)
+			excess_ns = 0;
+	}
+	if (excess_ns > PRELOAD_SLOW_NS) {
+		excess_ns = 0;
 		__atomic_store_n(&control->slow, 1, __ATOMIC_RELAXED);
+	}
 	since_ns = now_ns;
 }
 
@@ -70,5 +79,6 @@ void handover_begin(uint64_t turn_ns)
 	for (unsigned i = 0; i < GILS_MAX; i++)
 		gils[i].turns = 0;
 	since_ns = cpu_ns();
+	excess_ns = 0;
 	__atomic_store_n(&process.control->turn_ns, turn_ns, __ATOMIC_RELEASE);
 }

@@ -372,8 +372,10 @@ void sampling_done(struct sampling *sampling)
 #define TRIES_EARLY 4
 #define TRIES_MAX   12
 
-/* How long uprobes may slow the program down until that is noticed. */
-#define COST_LOOK_MS 5
+/* How long uprobes may slow the program down until that is noticed: in its first second, so that a short
+ * program is not slowed down for much of its time, and later. */
+#define COST_LOOK_FIRST_MS 1
+#define COST_LOOK_MS       5
 
 /* How long they stay because a process does not have the library, until that is examined again. */
 #define KEEP_MS 500
@@ -1179,9 +1181,10 @@ static int wait_ms(const struct execution *e)
 	uint64_t now = clock_now_ns();
 	int ms = is_recording(e) ? limit_wait_ms(&e->plan->limit, traced_ns(e, now)) : -1;
 	int next = e->look_ns > now ? (int)((e->look_ns - now) / 1000000) + 1 : 0;
+	int cost_ms = traced_ns(e, now) < NS_PER_SECOND ? COST_LOOK_FIRST_MS : COST_LOOK_MS;
 
-	if (may_hand_over(e) && ms > COST_LOOK_MS)
-		ms = COST_LOOK_MS;
+	if (may_hand_over(e) && ms > cost_ms)
+		ms = cost_ms;
 	return e->look_ns && (ms < 0 || next < ms) ? next : ms;
 }
 

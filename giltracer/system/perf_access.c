@@ -94,6 +94,9 @@ int perf_hold_event(const char *group, const char *event, struct error *err)
 
 	if (attr_of(&attr, group, event, err) < 0)
 		return -1;
+	/* The kernel does not look for the uprobe's place in our own memory, for which it would first wait as
+	 * long as for its removal. */
+	attr.enable_on_exec = 1;
 	fd = (int)syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	return fd < 0 ? explain(errno, name, -1, err) : fd;
 }
