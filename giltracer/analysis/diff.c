@@ -169,6 +169,70 @@ void summary_finish(struct summary *s)
 	s->percent[FACT_GIL_HOLD] = facts_percent(s->value[FACT_GIL_HOLD], s->recording_ns);
 	s->percent[FACT_UNKNOWN] = facts_percent(s->value[FACT_UNKNOWN],
 	                                         s->known_ns + s->value[FACT_UNKNOWN]);
+	s->recordings = 1;
+	memcpy(s->low, s->percent, sizeof(s->low));
+	memcpy(s->high, s->percent, sizeof(s->high));
+}
+
+static void join_rows(struct summary_rows *ret, const struct summary_rows *rows,
+                      uint64_t recording_ns)
+{
+	for (size_t i = 0; i < rows->v.n; i++) {
+		const struct summary_row *from = &rows->v.v[i];
+		struct summary_row *to = find_row(ret, from->name, from->file);
+		double share = facts_percent(from->wait_ns, recording_ns);
+
+		to->low = to->recordings && to->low < share ? to->low : share;
+		to->high = to->high > share ? to->high : share;
+		to->line = from->line;
+		set_max(&to->count, from->count);
+		to->wait_ns += from->wait_ns;
+		to->hold_ns += from->hold_ns;
+		to->overdue_wait_ns += from->overdue_wait_ns;
+		to->recordings++;
+	}
+}
+
+/* Makes sums means. */
+static void divide_rows(struct summary_rows *rows, size_t n)
+{
+	for (size_t i = 0; i < rows->v.n; i++) {
+		struct summary_row *row = &rows->v.v[i];
+
+		row->wait_ns /= n;
+		row->hold_ns /= n;
+		row->overdue_wait_ns /= n;
+		if (row->recordings < n)
+			row->low = 0;
+	}
+}
+
+void summary_join(struct summary *ret, const struct summary *of, size_t n)
+{
+	*ret = (struct summary){ .recordings = (unsigned)n };
+	if (of->program)
+		ret->program = xstrdup(of->program);
+	for (size_t i = 0; i < n; i++) {
+		ret->recording_ns += of[i].recording_ns;
+		ret->known_ns += of[i].known_ns;
+		ret->locks_unknown |= of[i].locks_unknown;
+		for (unsigned f = 0; f < FACTS; f++) {
+			double percent = of[i].percent[f];
+
+			ret->value[f] += of[i].value[f];
+			ret->percent[f] += percent / (double)n;
+			ret->low[f] = i && ret->low[f] < percent ? ret->low[f] : percent;
+			ret->high[f] = ret->high[f] > percent ? ret->high[f] : percent;
+		}
+		join_rows(&ret->threads, &of[i].threads, of[i].recording_ns);
+		join_rows(&ret->functions, &of[i].functions, of[i].recording_ns);
+	}
+	ret->recording_ns /= n;
+	ret->known_ns /= n;
+	for (unsigned f = 0; f < FACTS; f++)
+		ret->value[f] /= n;
+	divide_rows(&ret->threads, n);
+	divide_rows(&ret->functions, n);
 }
 
 static void add_thread(struct summary *s, const struct analysis *a, uint32_t thread)
@@ -250,14 +314,24 @@ bool diff_is_noise(double a, double b)
 	return change < DIFF_POINTS || change < larger * DIFF_PERCENT / 100;
 }
 
+/* Whether two ranges have something in common. */
+static bool overlap(double low_a, double high_a, double low_b, double high_b)
+{
+	return low_a <= high_b && low_b <= high_a;
+}
+
 static struct diff_side side(const struct summary *s, const struct summary_row *row)
 {
+	double wait = facts_percent(row->wait_ns, s->recording_ns);
+
 	return (struct diff_side){
 		.count = row->count,
 		.wait_ns = row->wait_ns,
 		.hold_ns = row->hold_ns,
 		.overdue_wait_ns = row->overdue_wait_ns,
-		.wait = facts_percent(row->wait_ns, s->recording_ns),
+		.wait = wait,
+		.low = s->recordings > 1 ? row->low : wait,
+		.high = s->recordings > 1 ? row->high : wait,
 		.hold = facts_percent(row->hold_ns, s->recording_ns),
 	};
 }
@@ -297,17 +371,19 @@ static void compare_rows(struct diff_rows *ret, const struct summary *sa,
 		struct diff_row *row = &ret->v.v[i];
 
 		row->change = row->b.wait - row->a.wait;
-		row->noise = diff_is_noise(row->a.wait, row->b.wait);
+		row->noise = diff_is_noise(row->a.wait, row->b.wait) ||
+		             overlap(row->a.low, row->a.high, row->b.low, row->b.high);
 	}
 	if (ret->v.n)
 		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), most_changed_first);
 }
 
-static enum diff_verdict judge(double a, double b)
+static enum diff_verdict judge(const struct summary *a, const struct summary *b, enum fact fact)
 {
-	if (diff_is_noise(a, b))
+	if (diff_is_noise(a->percent[fact], b->percent[fact]) ||
+	    overlap(a->low[fact], a->high[fact], b->low[fact], b->high[fact]))
 		return DIFF_SAME;
-	return b < a ? DIFF_FELL : DIFF_ROSE;
+	return b->percent[fact] < a->percent[fact] ? DIFF_FELL : DIFF_ROSE;
 }
 
 /* Which fact to compare: if threads waited for locks but never for a GIL, waiting for locks. */
@@ -340,7 +416,7 @@ void diff_init(struct diff *diff, const struct summary *a, const struct summary 
 		.a = a,
 		.b = b,
 		.fact = fact,
-		.verdict = judge(a->percent[fact], b->percent[fact]),
+		.verdict = judge(a, b, fact),
 		.other_program = a->program && b->program && strcmp(a->program, b->program) != 0,
 	};
 	compare_rows(&diff->threads, a, &a->threads, b, &b->threads);

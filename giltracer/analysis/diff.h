@@ -57,11 +57,14 @@ extern const struct fact_kind fact_kinds[FACTS];
  * @count: number of threads
  * @wait_ns: threads: time waited; functions: waiting of others that they caused
  * @overdue_wait_ns: functions: the part of it during holds that did not end on request
+ * @recordings, @low, @high: of several recordings: in how many it occurs, and the range of the wait in
+ * percent of the time of each
  */
 struct summary_row {
 	char *name, *file;
-	uint32_t line;
+	uint32_t line, recordings;
 	uint64_t count, wait_ns, hold_ns, overdue_wait_ns;
+	double low, high;
 };
 
 /* @index: index in v by name and file, see summary_find_row() */
@@ -76,11 +79,14 @@ struct summary_rows {
  * @recording_ns: the longest life of a thread
  * @known_ns: all threads' time: the known part of their lives
  * @percent, @value: per fact; value is in ns or a count
+ * @recordings: their number; of several, all numbers are means, and @low and @high are the range of the
+ * percentages
+ * @locks_unknown: FACT_LOCK_WAIT is unknown, because waits for locks were not recorded
  */
-/* @locks_unknown: FACT_LOCK_WAIT is unknown, because waits for locks were not recorded */
 struct summary {
+	unsigned recordings;
 	uint64_t recording_ns, known_ns;
-	double percent[FACTS];
+	double percent[FACTS], low[FACTS], high[FACTS];
 	uint64_t value[FACTS];
 	struct summary_rows threads, functions;
 	char *program;
@@ -119,6 +125,9 @@ void summary_set_program(struct summary *s, const char *const *command);
 void summary_add_lost(struct summary *s, uint64_t records);
 void summary_finish(struct summary *s);
 
+/* The means of n recordings of the same program, at least one. */
+void summary_join(struct summary *ret, const struct summary *of, size_t n);
+
 /*
  * What changed between two recordings, A and B.
  *
@@ -127,17 +136,18 @@ void summary_finish(struct summary *s);
  * of the recording's time, where 100 % is one thread that waits throughout.
  *
  * Recordings of the same program differ, too. A change counts only if it is at least DIFF_POINTS
- * percentage points and DIFF_PERCENT % of the larger share; a smaller change is noise.
+ * percentage points and DIFF_PERCENT % of the larger share, and if the ranges of the two sides have
+ * nothing in common where a side has several recordings; any other change is noise.
  */
 
 #define DIFF_POINTS  1.0
 #define DIFF_PERCENT 10.0
 
 /* One side of a row. @wait, @hold: percent of its recording; for functions: waiting caused, time
- * held */
+ * held; @low, @high: the range of wait over its recordings */
 struct diff_side {
 	uint64_t count, wait_ns, hold_ns, overdue_wait_ns;
-	double wait, hold;
+	double wait, hold, low, high;
 };
 
 /**
@@ -180,5 +190,11 @@ void diff_done(struct diff *diff);
 
 /* Whether the difference of shares a and b, in percent, is noise. */
 bool diff_is_noise(double a, double b);
+
+/* Whether a side of the comparison has several recordings. */
+static inline bool diff_has_ranges(const struct diff *diff)
+{
+	return diff->a->recordings > 1 || diff->b->recordings > 1;
+}
 
 #endif

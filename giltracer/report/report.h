@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "analysis/analysis.h"
+#include "analysis/diff.h"
 #include "base/error.h"
 
 #define HTML_MAX_THREADS 50000 /* of all passes */
@@ -16,5 +17,16 @@ int report_json(const struct analysis *analysis, FILE *out, struct error *err);
 int report_markdown(const struct analysis *analysis, FILE *out, struct error *err);
 /* E2BIG: more than HTML_MAX_THREADS. */
 int report_html(const struct analysis *analysis, FILE *out, struct error *err);
+
+/* Two recordings: @diff compares their sides, of which @a and @b are shown; @a_path, @b_path: where they
+ * are. */
+struct change {
+	const struct diff *diff;
+	const struct analysis *a, *b;
+	const char *a_path, *b_path;
+};
+
+/* Likewise. */
+int report_diff_html(const struct change *change, FILE *out, struct error *err);
 
 #endif

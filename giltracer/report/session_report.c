@@ -152,72 +152,89 @@ static int write_all(const struct analysis *a, const struct report_outputs *outp
 	return 0;
 }
 
-static int report_loaded(const struct session *session, const struct loaded *loaded,
-                         const struct sources *sources, const struct report_outputs *outputs,
-                         struct error *err)
+/**
+ * A session that has been read.
+ * @host: in one line; the rest is what its recording borrows
+ */
+struct opened {
+	struct session *session;
+	struct loaded *loaded;
+	struct sources sources;
+	struct recording_pass *passes;
+	struct recording_note *notes;
+	char *host;
+	struct recording recording;
+};
+
+const struct recording *opened_recording(const struct opened *opened)
 {
-	CLEANUP(free) struct recording_pass *passes = xcalloc(session->pass_count, sizeof(*passes));
-	CLEANUP(free)
-	struct recording_note *notes = xcalloc(session->note_count + 1, sizeof(*notes));
-	CLEANUP(free)
-	char *host = xasprintf(
+	return &opened->recording;
+}
+
+void session_close(struct opened *o)
+{
+	if (!o)
+		return;
+	if (o->loaded)
+		report_unload(o->loaded, o->session->pass_count);
+	sources_done(&o->sources);
+	free(o->passes);
+	free(o->notes);
+	free(o->host);
+	session_free(o->session);
+	free(o);
+}
+
+static void fill_recording(struct opened *o)
+{
+	const struct session *session = o->session;
+
+	o->passes = xcalloc(session->pass_count, sizeof(*o->passes));
+	o->notes = xcalloc(session->note_count + 1, sizeof(*o->notes));
+	o->host = xasprintf(
 		"Linux %s, %s, %u CPU%s, perf %s", session->kernel ? session->kernel : "?",
 		session->arch ? session->arch : "?", session->cpus, session->cpus == 1 ? "" : "s",
 		session->perf_version ? session->perf_version : "?");
-	struct recording recording = {
+	o->recording = (struct recording){
 		.version = PACKAGE_VERSION,
 		.command = (const char *const *)session->command,
 		.created = session->created,
-		.host = host,
+		.host = o->host,
 		.cpus = session->cpus,
 		.state_detect = session->state_detect,
 		.gil_detect = session->gil_detect,
 		.one_run = session->one_run,
-		.passes = passes,
+		.passes = o->passes,
 		.pass_count = session->pass_count,
-		.notes = notes,
+		.notes = o->notes,
 		.note_count = session->note_count,
-		.sources = sources,
+		.sources = &o->sources,
 	};
-	struct analysis *analysis;
-	int status;
-
-	fill_python(&recording.python, session);
+	fill_python(&o->recording.python, session);
 	for (size_t i = 0; i < session->pass_count; i++)
-		fill_pass(&passes[i], session, &session->passes[i], &loaded[i]);
+		fill_pass(&o->passes[i], session, &session->passes[i], &o->loaded[i]);
 	for (size_t i = 0; i < session->note_count; i++)
-		notes[i] = (struct recording_note){ session->notes[i].code, session->notes[i].count,
-			                            session->notes[i].text };
-	analysis = analysis_new(&recording);
-	if (outputs->summary)
-		summary_init(outputs->summary, analysis);
-	status = write_all(analysis, outputs, err);
-	analysis_free(analysis);
-	return status;
+		o->notes[i] = (struct recording_note){ session->notes[i].code,
+			                               session->notes[i].count,
+			                               session->notes[i].text };
 }
 
-static int report_read(const struct session *session, const char *dir,
-                       const struct report_outputs *outputs, struct error *err)
+static int load(struct opened *o, const char *dir, struct error *err)
 {
-	CLEANUP(sources_done) struct sources sources = { 0 };
+	const struct session *session = o->session;
 	struct error ignored;
-	struct loaded *loaded;
-	int status;
 
 	log_progress("reading the recording");
-	if (report_load(&loaded, session, dir, err) < 0)
+	if (report_load(&o->loaded, session, dir, err) < 0)
 		return -1;
 	for (size_t i = 0; i < session->pass_count; i++)
-		for (size_t k = 0; k < loaded[i].warnings.n; k++)
+		for (size_t k = 0; k < o->loaded[i].warnings.n; k++)
 			log_warn("%s pass: %s", pass_kind_name(session->passes[i].kind),
-			         loaded[i].warnings.v[k]);
-	if (sources_read(&sources, dir, &ignored) < 0)
+			         o->loaded[i].warnings.v[k]);
+	if (sources_read(&o->sources, dir, &ignored) < 0)
 		log_warn("%s: the report shows no lines of the program", ignored.text);
-	status = report_loaded(session, loaded, &sources, outputs, err);
-	if (status == 0)
-		status = filemap_check_all(err); /* names are read as they are needed */
-	report_unload(loaded, session->pass_count);
-	return status;
+	fill_recording(o);
+	return 0;
 }
 
 static void add_name(struct session_pass *pass, const char *line)
@@ -296,19 +313,42 @@ static int cut_flight(struct session *session, const char *dir, struct error *er
 	return 0;
 }
 
+int session_open(struct opened **ret, const char *dir, struct error *err)
+{
+	struct opened *o = xcalloc(1, sizeof(*o));
+	int status = session_read(&o->session, dir, err);
+
+	if (status == 0) {
+		find_names(o->session, dir);
+		status = cut_flight(o->session, dir, err) < 0 ? -1
+		         : o->session->pass_count
+		                 ? load(o, dir, err)
+		                 : error_set(err, ENODATA, "%s: the session has no recording", dir);
+	}
+	log_progress(NULL);
+	if (status == 0)
+		*ret = o;
+	else
+		session_close(o);
+	return status;
+}
+
 int report_session(const char *dir, const struct report_outputs *outputs, struct error *err)
 {
-	struct session *session;
+	struct opened *opened;
+	struct analysis *analysis;
 	int status;
 
-	if (session_read(&session, dir, err) < 0)
+	if (session_open(&opened, dir, err) < 0)
 		return -1;
-	find_names(session, dir);
-	status = cut_flight(session, dir, err) < 0 ? -1
-	         : session->pass_count
-	                 ? report_read(session, dir, outputs, err)
-	                 : error_set(err, ENODATA, "%s: the session has no recording", dir);
-	session_free(session);
+	analysis = analysis_new(&opened->recording);
+	if (outputs->summary)
+		summary_init(outputs->summary, analysis);
+	status = write_all(analysis, outputs, err);
+	analysis_free(analysis);
+	if (status == 0)
+		status = filemap_check_all(err); /* names are read as they are needed */
+	session_close(opened);
 	log_progress(NULL);
 	return status;
 }

@@ -39,6 +39,13 @@ struct report_outputs {
 /* Check that no two outputs have the same name. */
 int report_check_outputs(const struct report_outputs *outputs, struct error *err);
 
+/* A session that has been read into memory. Logs progress and warnings. */
+struct opened;
+
+int session_open(struct opened **ret, const char *dir, struct error *err);
+const struct recording *opened_recording(const struct opened *opened); /* borrowed */
+void session_close(struct opened *opened);
+
 /* Read the session in dir and write the outputs. Logs progress and warnings. Each file is
  * written completely or not at all. Needs no privilege. */
 int report_session(const char *dir, const struct report_outputs *outputs, struct error *err);

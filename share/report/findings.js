@@ -117,12 +117,12 @@ function open(items, at) {
 export function findingsInit() {
 	const ol = document.querySelector("#verdict .findings");
 	if (!ol) return;
-	const items = /** @type {HTMLElement[]} */ ([...ol.children]);
+	// Those after them are gone from this recording.
+	const items = /** @type {HTMLElement[]} */ ([...ol.children].slice(0, list.length));
 	$("findings").hidden = false;
 	$("findings-body").append(ol);
 	items.forEach((li, i) => {
 		const finding = list[i];
-		if (!finding) return;
 		const h3 = li.querySelector("h3"),
 			show = () => {
 				open(items, i);

@@ -1,44 +1,63 @@
 // SPDX-License-Identifier: MIT
-// Draws the flame graph that flametree.js builds.
+// Draws the flame graphs: those that flametree.js builds of a part, and those of meeting.js.
 
 import {$, fill, h, rove} from "./dom.js";
 import {atOnce, emit, inSteps, on, whenQuiet} from "./events.js";
 import {flameBuild, flameModes, reshape} from "./flametree.js";
 import {fmtDur, fmtPct, plural} from "./format.js";
+import {FRAME_H, frameButton, framesIn, isLit} from "./frames.js";
 import {max} from "./math.js";
+import {libraryShown, meetingModes, meetingShow, toggleLibrary} from "./meeting.js";
 import {hasSamples} from "./samples.js";
 import {sandwichShow} from "./sandwich.js";
 import {loading, store} from "./store.js";
 import {empty} from "./table.js";
-import {nameHash, palette, sliceColors} from "./theme.js";
-import {hits, partWords} from "./view.js";
+import {palette} from "./theme.js";
+import {hits, partWords, range} from "./view.js";
 
 // The graph that is shown. key: of the function that is shown between its callers and callees.
-export const flame = {mode: "off-gil", root: null, key: "", python: false, merged: false};
+// mode "": the first one that is offered.
+export const flame = {mode: "", root: null, key: "", python: false, merged: false};
 
 // Show the section if there is data for it. It is drawn only when it is in view.
 function flameOffer() {
 	const st = store();
 	$("flame").hidden =
 		!loading.complete ||
-		!flameModes().length ||
+		!modesOffered().length ||
 		!(st.calls > 0 || st.stacks.parent.length > 1 || hasSamples());
 }
 
+// Waiting, of the whole recording, is shown with what was executed meanwhile.
+const modesOffered = () => {
+	const whole = meetingModes();
+	return [
+		...whole,
+		...flameModes().filter(
+			([m]) => m !== "off-gil" || range || !whole.some(([w]) => w === "meet-gil"),
+		),
+	];
+};
+
+const modeNow = () => {
+	const modes = modesOffered();
+	return (modes.find(([m]) => m === flame.mode) || modes[0])[0];
+};
+
 // The result of flameBuild(), with the tree in the shape that is shown.
 export function* flameTree() {
-	const modes = flameModes();
-	if (!modes.some(([m]) => m === flame.mode)) flame.mode = modes[0][0];
-	const built = yield* flameBuild(flame.mode);
-	return {...built, modes, shown: reshape(built.root, flame)};
+	const modes = flameModes(),
+		mode = (modes.find(([m]) => m === modeNow()) || modes[0])[0],
+		built = yield* flameBuild(mode);
+	return {...built, mode, shown: reshape(built.root, flame)};
 }
 
 const flameDraw = inSteps(flameFill);
 
 function* flameFill() {
 	if ($("flame").hidden) return;
-	const {modes, root, part, samples, shown} = yield* flameTree();
-	flame.root = shown;
+	const mode = modeNow(),
+		whole = meetingModes().some(([m]) => m === mode);
 	const redraw = change => () => {
 		change();
 		flameDraw();
@@ -48,17 +67,27 @@ function* flameFill() {
 		h("button", {"aria-pressed": String(pressed), title, onclick: redraw(change)}, text);
 	fill(
 		$("flame-modes"),
-		modes.map(([m, text]) =>
-			toggle(m === flame.mode, text, null, () => {
+		modesOffered().map(([m, text]) =>
+			toggle(m === mode, text, null, () => {
 				flame.mode = m;
 			}),
 		),
-		SHAPES.map(([key, text, title]) =>
-			toggle(!!flame[key], text, title, () => {
-				flame[key] = !flame[key];
-			}),
-		),
+		whole
+			? toggle(
+					libraryShown(),
+					"Library frames",
+					"Also functions of Python and of packages",
+					toggleLibrary,
+				)
+			: SHAPES.map(([key, text, title]) =>
+					toggle(!!flame[key], text, title, () => {
+						flame[key] = !flame[key];
+					}),
+				),
 	);
+	if (whole) return meetingShow(mode, flameDraw);
+	const {root, part, samples, shown} = yield* flameTree();
+	flame.root = shown;
 	$("flame-note").textContent =
 		"Time " +
 		partWords() +
@@ -76,7 +105,7 @@ function* flameFill() {
 export function functionShow(key) {
 	flame.key = key;
 	flameOffer();
-	sandwichShow(key, flame.python);
+	if (!meetingModes().some(([m]) => m === modeNow())) sandwichShow(key, flame.python);
 	emit("link");
 }
 
@@ -95,66 +124,26 @@ function litTime(node) {
 	if (isLit(node)) return node.ns;
 	return [...node.kids.values()].reduce((n, kid) => n + litTime(kid), 0);
 }
-const isLit = node => hits.text !== "" && node.name.toLowerCase().includes(hits.text.toLowerCase());
-
-function frameButton(node, focus, x, w, top) {
-	const text = node === flame.root ? "all shown" : node.name;
-	const label = text + ", " + fmtDur(node.ns) + ", " + fmtPct(node.ns, flame.root.ns);
-	const color = top === 0 ? palette.none : sliceColors[nameHash(text) % sliceColors.length];
-	return h(
-		"button.frame",
-		{
-			title: label,
-			"aria-label": label,
-			onclick: () => {
-				flameShow(node === focus ? flame.root : node);
-				functionShow(node === focus ? "" : node.key);
-			},
-			style:
-				"left:" +
-				(x * 100).toFixed(4) +
-				"%;width:" +
-				(w * 100).toFixed(4) +
-				"%;top:" +
-				top +
-				"px;background:" +
-				(isLit(node) ? palette.hit + ";color:" + palette.paper : color),
-		},
-		text,
-	);
-}
-
-const FRAME_H = 19;
-const FRAMES = 3000; // the most that are drawn
-const LEVELS = 60;
-const THIN = 0.0008; // of the width
-
-// {drawn: [{node, x, w, depth, up}], callers first; left: frames that are not drawn}
-function framesIn(focus) {
-	const all = [];
-	let left = 0;
-	const place = (node, x, w, depth, up) => {
-		if (w < THIN || depth >= LEVELS) left++;
-		else up = all[all.push({node, x, w, depth, up}) - 1];
-		let at = x;
-		for (const kid of [...node.kids.values()].sort((a, b) => b.ns - a.ns)) {
-			const kw = (w * kid.ns) / node.ns;
-			place(kid, at, kw, depth + 1, up);
-			at += kw;
-		}
-	};
-	if (focus.ns > 0) place(focus, 0, 1, 0, null);
-	const drawn = all.sort((a, b) => b.w - a.w || a.depth - b.depth).slice(0, FRAMES);
-	return {drawn, left: left + all.length - drawn.length};
-}
 
 function flameShow(focus) {
 	const family = new Map(), // by button: {up, kids}
 		buttons = new Map(), // by frame
 		{drawn, left} = framesIn(focus);
 	for (const f of drawn) {
-		const button = frameButton(f.node, focus, f.x, f.w, f.depth * FRAME_H),
+		const {node} = f,
+			text = node === flame.root ? "all shown" : node.name,
 			up = f.up && buttons.get(f.up);
+		const button = frameButton({
+			text,
+			label: text + ", " + fmtDur(node.ns) + ", " + fmtPct(node.ns, flame.root.ns),
+			...f,
+			top: f.depth * FRAME_H,
+			color: f.depth === 0 && palette.none,
+			onclick: () => {
+				flameShow(node === focus ? flame.root : node);
+				functionShow(node === focus ? "" : node.key);
+			},
+		});
 		buttons.set(f, button);
 		family.set(button, {up, depth: f.depth, kids: []});
 		if (up) family.get(up).kids.push(button);

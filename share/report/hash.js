@@ -66,7 +66,7 @@ function flamePart() {
 	const how = FLAME_SHAPES.filter(k => flame[k])
 		.map(k => k[0])
 		.join("");
-	if (flame.mode === "off-gil" && !how && !flame.key) return "";
+	if (!flame.mode && !how && !flame.key) return "";
 	return "f=" + [flame.mode, how, encodeURIComponent(flame.key)].join(",");
 }
 
@@ -79,7 +79,7 @@ function decoded(text) {
 }
 
 function readFlame(text) {
-	const [mode, how, key] = (text || "off-gil,,").split(",");
+	const [mode, how, key] = (text || ",,").split(",");
 	flame.mode = mode;
 	for (const k of FLAME_SHAPES) flame[k] = (how || "").includes(k[0]);
 	flame.key = decoded(key);

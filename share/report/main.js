@@ -144,7 +144,7 @@ function progressDraw() {
 }
 
 function tablesDraw() {
-	$("own").hidden = !$("own").firstChild || passIndex !== (meta.main_pass || 0);
+	$("own").hidden = !$("own").firstChild || (!meta.diff && passIndex !== (meta.main_pass || 0));
 	threadsDraw();
 	blameDraw();
 	hogsDraw();
@@ -198,6 +198,10 @@ function start() {
 		Object.assign(el, {tabIndex: 0, role: "region"});
 		el.ariaLabel = el.querySelector("caption").textContent;
 		$("own").append(el);
+	}
+	if (meta.diff) {
+		document.documentElement.classList.add("diff");
+		document.querySelector(".first").after($("own"));
 	}
 	passesInit();
 	findingsInit();

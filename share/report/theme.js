@@ -22,7 +22,8 @@ const IDENTITY = {
 // The names of the colours of style.css that the canvases use.
 const PAINTS =
 	"paper ink soft line accent other wait waitAlt swwaitAlt freewait unknown unknownAlt none " +
-	"dead hit noneRun running runnable runnableAlt sleeping disk diskAlt gilsleep gilsleepAlt";
+	"dead hit noneRun running runnable runnableAlt sleeping disk diskAlt gilsleep gilsleepAlt " +
+	"more less";
 
 export const palette = {};
 let darkNow = false;

@@ -257,6 +257,32 @@ interface Caveat {
 	text: string;
 	pass?: string | null; // not of notes
 }
+interface Tree {
+	names: string[];
+	nodes: number[]; // parent, name, …
+}
+interface Meeting extends Tree {
+	pairs: number[]; // waited, held, ns, …
+	ns: number;
+	cut_ns: number;
+}
+// A node of a flame graph.
+interface FlameNode {
+	key: string;
+	name: string;
+	ns: number;
+	kids: Map<string, FlameNode>;
+	native?: boolean;
+	ids?: number[]; // in a Tree, as up
+	up?: FlameNode;
+}
+interface FlameFrame {
+	node: FlameNode;
+	x: number;
+	w: number;
+	depth: number;
+	up: FlameFrame | null;
+}
 interface Meta {
 	format: number;
 	command: string[];
@@ -277,6 +303,8 @@ interface Meta {
 	passes: Pass[];
 	source?: SourceLine[];
 	tasks?: {pass: number; groups: number; lanes: TaskLane[]};
+	meeting: {gil?: Meeting; locks?: Meeting};
+	diff?: Tree & {a: number[]; b: number[]; a_dur_ns: number; b_dur_ns: number};
 }
 interface Overview {
 	pass?: number;

@@ -158,23 +158,28 @@ export function setPass(index) {
 export function passesInit() {
 	const box = $("passes");
 	box.hidden = meta.passes.length < 2;
-	const what = {gil: "GIL recording", stacks: "Stack recording"};
+	const what = {gil: "GIL recording", stacks: "Stack recording"},
+		sides = ["B", "A"]; // the recordings of a page of two
 	const draw = () =>
 		fill(
 			box,
-			meta.passes.map((p, i) =>
-				h(
-					"button",
-					{
-						"aria-pressed": String(i === passIndex),
-						onclick: () => setPass(i),
-						title: meta.one_run
-							? "Two recordings of one run"
-							: "Two runs of the program: they are never mixed",
-					},
-					what[p.name] || p.name,
-				),
-			),
+			meta.passes
+				.map((p, i) =>
+					h(
+						"button",
+						{
+							"aria-pressed": String(i === passIndex),
+							onclick: () => setPass(i),
+							title: meta.diff
+								? "The recording that the timeline shows"
+								: meta.one_run
+									? "Two recordings of one run"
+									: "Two runs of the program: they are never mixed",
+						},
+						meta.diff ? sides[i] : what[p.name] || p.name,
+					),
+				)
+				.sort((a, b) => meta.diff && (a.textContent < b.textContent ? -1 : 1)),
 		);
 	on("pass", draw);
 	draw();

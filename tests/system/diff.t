@@ -50,6 +50,24 @@ like "$(json other-diff.json 'd["caveat"]')" 'x.py and y.py' 'and a caveat, for 
 ok 'the document on stdout' "$GILTRACER" diff slow fast --json -
 is "$(json out 'd["verdict"]')" fell 'and nothing else'
 
+# Several a side, and the page of both.
+ok 'several recordings a side' "$GILTRACER" diff slow slow.json -- fast fast.json fast --json diff.json
+like "$(cat out)" 'means of 2 and 3 recordings' 'with means'
+is "$(json diff.json 'd["recordings"], d["verdict"]')" "({'a': 2, 'b': 3}, 'fell')" \
+	'for machines, too'
+is "$(json diff.json '[f["low_percent"] <= f["percent"] <= f["high_percent"]
+	for f in d["facts"]["gil_wait"].values()]')" '[True, True]' 'and ranges'
+ok 'options end at --' "$GILTRACER" diff -q -- slow fast
+ok 'a page' "$GILTRACER" diff -o both.html slow fast
+like "$(cat err)" 'both recordings are in both.html' 'says where'
+is "$(grep -c '<svg class="strip-of"' both.html)" 2 'has both'
+like "$(grep -o '<h1.*</h1>' both.html)" 'The wait for the GIL fell' 'and the verdict'
+ok 'on stdout' "$GILTRACER" diff -o - slow fast
+mv out page.html
+ok 'the same' cmp page.html both.html
+ok 'of a recording with itself' "$GILTRACER" diff -q -o same.html slow slow
+like "$(grep -o '<h1[^>]*' same.html)" 'data-kind="same"' 'nothing changed'
+
 # refuses NAME ERE COMMAND…: one line and status 125.
 refuses() {
 	refuses_name=$1
@@ -60,7 +78,15 @@ refuses() {
 	is "$(wc -l <err)" 1 'in one line'
 }
 refuses 'one side only' 'two session folders or --json documents are expected' "$GILTRACER" diff slow
-refuses 'three sides' "'x': only two recordings can be compared" "$GILTRACER" diff slow fast x
+refuses 'three sides' "'x': put -- between the recordings before and after a change" \
+	"$GILTRACER" diff slow fast x
+refuses 'nothing after --' 'two session folders or --json documents are expected' \
+	"$GILTRACER" diff slow --
+refuses 'a page of documents' 'fast.json: --output needs session folders' \
+	"$GILTRACER" diff -o x.html slow fast.json
+ok 'which is not begun' test ! -e x.html
+refuses 'one file for both' 'x.html: cannot take two documents' \
+	"$GILTRACER" diff -o x.html --json x.html slow fast
 refuses 'a missing file' 'missing: No such file' "$GILTRACER" diff slow missing
 mkdir empty
 refuses 'a folder that is no session' 'empty' "$GILTRACER" diff empty slow

@@ -325,6 +325,61 @@ static void test_diff(void)
 	summary_done(&b);
 }
 
+/* Three recordings a side: means, their ranges, and what these say of a change. */
+static void test_several(void)
+{
+	struct summary few[3] = { made(100, "/x"), made(200, "/x"), made(330, "/x") };
+	struct summary many[3] = { made(300, "/x"), made(600, "/x"), made(900, "/x") };
+	struct summary more[2] = { made(450, "/x"), made(600, "/x") };
+	struct summary a, b, c;
+	CLEANUP(free) char *text = NULL;
+	struct diff diff;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	summary_join(&a, few, 3);
+	summary_join(&b, many, 3);
+	summary_join(&c, more, 2);
+	is_u64(a.value[FACT_GIL_WAIT], 210000000, "a mean");
+	ok(a.percent[FACT_GIL_WAIT] > 13.99 && a.percent[FACT_GIL_WAIT] < 14.01, "of shares, too");
+	ok(a.low[FACT_GIL_WAIT] * 15 > 99.9 && a.low[FACT_GIL_WAIT] * 15 < 100.1 &&
+	           a.high[FACT_GIL_WAIT] * 15 > 329.9 && a.high[FACT_GIL_WAIT] * 15 < 330.1,
+	   "with their range");
+	diff_init(&diff, &a, &b);
+	ok(diff.verdict == DIFF_SAME, "ranges that overlap are noise, although the mean is thrice");
+	ok(diff.threads.v.v[0].noise && diff.functions.v.v[0].noise,
+	   "of threads and functions, too");
+	diff_done(&diff);
+	diff_init(&diff, &a, &c);
+	ok(diff.verdict == DIFF_ROSE && !diff.functions.v.v[0].noise, "others are a change");
+	diff_text(&diff, false, out);
+	fflush(out);
+	ok(strstr(text, "means of 3 and 2 recordings") != NULL, "it says of how many");
+	ok(strstr(text, " 14.0 (6.7-22.0) ") && strstr(text, " 35.0 (30.0-40.0) "),
+	   "and the ranges");
+	diff_done(&diff);
+	summary_done(&a);
+	/* A function that only one of them has. */
+	free(few[0].functions.v.v[0].name);
+	few[0].functions.v.v[0].name = xstrdup("g");
+	idmap_done(&few[0].functions.index);
+	summary_join(&a, few, 3);
+	is_u64(a.functions.v.n, 2, "each function has a row");
+	ok(a.functions.v.v[0].low == 0 && a.functions.v.v[0].high > 9.9 &&
+	           a.functions.v.v[1].low == 0,
+	   "which is 0 in the others");
+	fclose(out);
+	for (unsigned i = 0; i < 3; i++) {
+		summary_done(&few[i]);
+		summary_done(&many[i]);
+	}
+	summary_done(&more[0]);
+	summary_done(&more[1]);
+	summary_done(&a);
+	summary_done(&b);
+	summary_done(&c);
+}
+
 /* What an analysis comes to is what is read from the document that was made of it. */
 static void test_same(void)
 {
@@ -370,5 +425,6 @@ int main(void)
 	test_noise();
 	test_programs();
 	test_diff();
+	test_several();
 	return done_testing();
 }

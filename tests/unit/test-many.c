@@ -86,7 +86,7 @@ static json_t *written(const struct recording *report, size_t most)
 	if (most)
 		json_write(a, most, out);
 	else
-		meta_write(a, &rows, out);
+		meta_write(a, &rows, NULL, out);
 	analysis_free(a);
 	fclose(out);
 	ret = json_loadb(text, len, 0, &bad);

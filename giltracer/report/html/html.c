@@ -94,9 +94,7 @@ static void put_note(const char *text, FILE *out)
 	fputs("</p>\n", out);
 }
 
-/* Writes and frees the table. own: the page shows it as it is, because it makes none from other
- * data. */
-static void put_table(struct table *table, bool own, FILE *out)
+void html_table(struct table *table, bool own, FILE *out)
 {
 	CLEANUP(str_done) struct str left = { 0 };
 
@@ -146,14 +144,16 @@ void html_tables(const struct analysis *a, FILE *out)
 		if (tables[i].own)
 			of.waits = OWN_ROWS;
 		tables[i].make(&table, a, &of);
-		put_table(&table, tables[i].own, out);
+		html_table(&table, tables[i].own, out);
 	}
 }
 
 /* The page. */
 
+/* @change: NULL: of one recording */
 struct page {
 	const struct analysis *analysis;
+	const struct change *change;
 	const struct rows *rows;
 	struct payload *payload;
 };
@@ -300,16 +300,22 @@ static int fill(enum template_part part, const void *data, FILE *out, struct err
 		put_title(page->analysis->recording, out);
 		return 0;
 	case TEMPLATE_VERDICT:
-		put_verdict(page->analysis, out);
+		if (page->change)
+			change_verdict(page->change, out);
+		else
+			put_verdict(page->analysis, out);
 		return 0;
 	case TEMPLATE_TABLES:
-		html_tables(page->analysis, out);
+		if (page->change)
+			change_tables(page->change, out);
+		else
+			html_tables(page->analysis, out);
 		return 0;
 	case TEMPLATE_REPORT:
 		json_write(page->analysis, META_BLAME_ROWS, out);
 		return 0;
 	case TEMPLATE_META:
-		meta_write(page->analysis, page->rows, out);
+		meta_write(page->analysis, page->rows, page->change, out);
 		return 0;
 	case TEMPLATE_OVERVIEW:
 		overview_write(page->analysis, out);
@@ -324,12 +330,12 @@ static int fill(enum template_part part, const void *data, FILE *out, struct err
 }
 
 /* The blocks are made while the other parts are written. */
-static int write_page(const struct analysis *a, const struct template *t, FILE *out,
-                      struct error *err)
+static int write_page(const struct analysis *a, const struct change *change,
+                      const struct template *t, FILE *out, struct error *err)
 {
 	size_t n = a->recording->pass_count;
 	CLEANUP(free) struct rows *rows = xcalloc(n, sizeof(*rows));
-	struct page page = { .analysis = a, .rows = rows };
+	struct page page = { .analysis = a, .change = change, .rows = rows };
 	int status;
 
 	for (size_t i = 0; i < n; i++)
@@ -358,7 +364,8 @@ static int check_size(const struct recording *recording, struct error *err)
 	                 threads, HTML_MAX_THREADS);
 }
 
-int report_html(const struct analysis *a, FILE *out, struct error *err)
+static int write_template(const struct analysis *a, const struct change *change, FILE *out,
+                          struct error *err)
 {
 	CLEANUP(template_done) struct template t = { 0 };
 	CLEANUP(free) char *path = NULL;
@@ -369,5 +376,25 @@ int report_html(const struct analysis *a, FILE *out, struct error *err)
 		return -1;
 	if (template_load(&t, path, err) < 0)
 		return -1;
-	return write_page(a, &t, out, err);
+	return write_page(a, change, &t, out, err);
+}
+
+int report_html(const struct analysis *a, FILE *out, struct error *err)
+{
+	return write_template(a, NULL, out, err);
+}
+
+/* The page of B, in which A is a second pass. */
+int report_diff_html(const struct change *change, FILE *out, struct error *err)
+{
+	struct recording_pass passes[2] = { *change->b->pass, *change->a->pass };
+	struct recording both = *change->b->recording;
+	struct analysis a = *change->b;
+
+	passes[1].kind = passes[0].kind;
+	both.passes = passes;
+	both.pass_count = 2;
+	a.recording = &both;
+	a.pass = &passes[0];
+	return write_template(&a, change, out, err);
 }

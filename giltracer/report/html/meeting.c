@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "analysis/functions.h"
 #include "analysis/meeting.h"
 #include "base/cleanup.h"
 #include "base/idmap.h"
@@ -24,18 +25,24 @@ struct node {
 	uint32_t parent, name;
 };
 
-/* Two trees in one, and the pairs of their nodes. @nodes: callers first; @index: by parent and name; @of: by
+/* Two trees in one, and the pairs of their nodes. @places: frames have their folders and lines; @nodes: callers first; @index: by parent and name; @of: by
  * stack of a meeting */
 struct tree {
+	bool places;
 	struct names *names;
 	VEC(struct node) nodes;
 	VEC(struct meeting_pair) pairs;
 	struct idmap index, of, pair_index;
 };
 
-static void tree_init(struct tree *t)
+/* Times by node. */
+struct node_times {
+	VEC(uint64_t) v;
+};
+
+static void tree_init(struct tree *t, bool places)
 {
-	*t = (struct tree){ .names = names_new() };
+	*t = (struct tree){ .places = places, .names = names_new() };
 	*vec_push(&t->nodes) = (struct node){ 0 };
 }
 
@@ -92,6 +99,25 @@ static void add_text(struct str *out, const struct analysis *a, const struct sta
 	}
 }
 
+/* "f (/a/b.py:12)" -> "f (b.py)", and in a library "f (/lib/python/b.py)": other folders and lines are no
+ * change. */
+static void shorten(struct str *text)
+{
+	CLEANUP(free) char *whole = str_take(text);
+	char *open = strstr(whole, " ("), *slash = strrchr(whole, '/'),
+	     *colon = strrchr(whole, ':');
+
+	if (open && colon && colon > open && colon[1 + strspn(colon + 1, "0123456789")] == ')') {
+		bool library = function_in_library(open);
+
+		*open = *colon = 0;
+		str_addf(text, "%s (%s%s)", whole, library ? "/lib/python/" : "",
+		         slash && slash > open ? slash + 1 : open + 2);
+	} else {
+		str_adds(text, whole);
+	}
+}
+
 /* The node of a stack, or of its outermost frame. */
 static uint32_t node_of(struct tree *t, const struct analysis *a, const struct stacks *stacks,
                         uint32_t stack, bool outermost)
@@ -109,8 +135,13 @@ static uint32_t node_of(struct tree *t, const struct analysis *a, const struct s
 
 		stack = path.v[--path.n];
 		add_text(&text, a, stacks_get(stacks, stack));
-		if (!node || t->nodes.v[node].parent || !is_start(str_get(&text)))
-			node = node_at(t, node, str_get(&text));
+		if (node && !t->nodes.v[node].parent && is_start(str_get(&text))) {
+			idmap_set(&t->of, stack, node);
+			continue;
+		}
+		if (!t->places && node)
+			shorten(&text);
+		node = node_at(t, node, str_get(&text));
 		idmap_set(&t->of, stack, node);
 	}
 	while (outermost && t->nodes.v[node].parent)
@@ -128,14 +159,8 @@ static void add_pair(struct tree *t, uint32_t waits, uint32_t holds, uint64_t ns
 	t->pairs.v[at].ns += ns;
 }
 
-/* Writes the trees, and the pairs [waited, held, ns]; nothing without pairs. cut_ns: see FORMAT.md */
-static void put(struct jsonw *w, const char *key, const struct tree *t, uint64_t cut_ns)
+static void put_tree(struct jsonw *w, const struct tree *t)
 {
-	uint64_t ns = 0;
-
-	if (!t->pairs.n)
-		return;
-	jsonw_object(w, key);
 	jsonw_array(w, "names");
 	for (uint32_t i = 0; i < names_count(t->names); i++)
 		jsonw_string(w, NULL, names_get(t->names, i));
@@ -146,6 +171,17 @@ static void put(struct jsonw *w, const char *key, const struct tree *t, uint64_t
 		jsonw_u64(w, NULL, t->nodes.v[i].name);
 	}
 	jsonw_end(w);
+}
+
+/* Writes the trees, and the pairs [waited, held, ns]; nothing without pairs. cut_ns: see FORMAT.md */
+static void put(struct jsonw *w, const char *key, const struct tree *t, uint64_t cut_ns)
+{
+	uint64_t ns = 0;
+
+	if (!t->pairs.n)
+		return;
+	jsonw_object(w, key);
+	put_tree(w, t);
 	jsonw_array(w, "pairs");
 	for (size_t i = 0; i < t->pairs.n; i++) {
 		jsonw_u64(w, NULL, t->pairs.v[i].waits);
@@ -167,7 +203,7 @@ static void put_gil(struct jsonw *w, const struct analysis *a)
 
 	meeting_find(&m, a->pass, &a->rows, MEETING_WORK);
 	cut_ns = m.undivided_ns;
-	tree_init(&t);
+	tree_init(&t, true);
 	for (size_t i = 0; i < m.pairs.n; i++) {
 		const struct meeting_pair *pair = &m.pairs.v[i];
 
@@ -185,7 +221,7 @@ static void put_locks(struct jsonw *w, const struct analysis *a)
 {
 	struct tree t;
 
-	tree_init(&t);
+	tree_init(&t, true);
 	for (size_t i = 0; i < a->chains.v.n; i++) {
 		const struct chain *chain = &a->chains.v.v[i];
 		struct lock_name lock = lock_name_of(a->recording, a->pass, chain->waits_in);
@@ -210,4 +246,51 @@ void meeting_write(struct jsonw *w, const struct analysis *a)
 	put_gil(w, a);
 	put_locks(w, a);
 	jsonw_end(w);
+}
+
+/* Adds the waiting that each stack of holders caused to times, by node. */
+static void add_caused(struct tree *t, const struct analysis *a, struct node_times *times)
+{
+	struct meeting m;
+
+	meeting_find(&m, a->pass, &a->rows, MEETING_WORK);
+	idmap_done(&t->of);
+	t->of = (struct idmap){ 0 };
+	for (size_t i = 0; i < m.pairs.n; i++) {
+		uint32_t node = node_of(t, a, m.stacks, m.pairs.v[i].holds, false);
+
+		while (times->v.n <= node)
+			*vec_push(&times->v) = 0;
+		times->v.v[node] += m.pairs.v[i].ns;
+	}
+	meeting_done(&m);
+}
+
+static void put_times(struct jsonw *w, const char *key, const struct tree *t,
+                      const struct node_times *times)
+{
+	jsonw_array(w, key);
+	for (size_t i = 1; i < t->nodes.n; i++)
+		jsonw_u64(w, NULL, i < times->v.n ? times->v.v[i] : 0);
+	jsonw_end(w);
+}
+
+void caused_diff_write(struct jsonw *w, const struct analysis *a, const struct analysis *b)
+{
+	struct node_times of_a = { 0 }, of_b = { 0 };
+	struct tree t;
+
+	tree_init(&t, false);
+	add_caused(&t, a, &of_a);
+	add_caused(&t, b, &of_b);
+	jsonw_object(w, "diff");
+	put_tree(w, &t);
+	put_times(w, "a", &t, &of_a);
+	put_times(w, "b", &t, &of_b);
+	jsonw_u64(w, "a_dur_ns", a->model->end_ns - a->model->start_ns);
+	jsonw_u64(w, "b_dur_ns", b->model->end_ns - b->model->start_ns);
+	jsonw_end(w);
+	vec_done(&of_a.v);
+	vec_done(&of_b.v);
+	tree_done(&t);
 }

@@ -328,7 +328,8 @@ static void put_source(struct jsonw *w, const struct analysis *a)
 	jsonw_end(w);
 }
 
-void meta_write(const struct analysis *a, const struct rows *rows, FILE *out)
+void meta_write(const struct analysis *a, const struct rows *rows, const struct change *change,
+                FILE *out)
 {
 	const struct recording *recording = a->recording;
 	struct jsonw w;
@@ -346,6 +347,8 @@ void meta_write(const struct analysis *a, const struct rows *rows, FILE *out)
 	tasks_meta(&w, a);
 	put_source(&w, a);
 	meeting_write(&w, a);
+	if (change)
+		caused_diff_write(&w, change->a, change->b);
 	jsonw_end(&w);
 	jsonw_finish(&w);
 }

@@ -23,11 +23,15 @@
  */
 #define META_BLAME_ROWS 10000
 
-/* rows are those of the passes, by index. */
-void meta_write(const struct analysis *analysis, const struct rows *rows, FILE *out);
+/* rows are those of the passes, by index; change: NULL: of one recording. */
+void meta_write(const struct analysis *analysis, const struct rows *rows,
+                const struct change *change, FILE *out);
 
 /* Writes the member "meeting" into the open object. */
 void meeting_write(struct jsonw *w, const struct analysis *analysis);
+
+/* Writes the member "diff" into the open object: the waiting that stacks caused in two recordings. */
+void caused_diff_write(struct jsonw *w, const struct analysis *a, const struct analysis *b);
 
 /* Shares of each GIL state in equal slices of time, of the main pass. */
 void overview_write(const struct analysis *analysis, FILE *out);
