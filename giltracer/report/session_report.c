@@ -121,6 +121,12 @@ static int write_all(const struct analysis *a, const struct report_outputs *outp
 {
 	struct error too_large = { 0 };
 
+	/* First, because a person waits for the verdict. */
+	log_progress(NULL);
+	if (outputs->text && write_text(a, outputs, err) < 0)
+		return -1;
+	if (outputs->text)
+		fflush(outputs->text);
 	log_progress("writing the report");
 	if (outputs->html && write_file(a, outputs->html, report_html, err) < 0) {
 		if (err->code != E2BIG)
@@ -136,19 +142,14 @@ static int write_all(const struct analysis *a, const struct report_outputs *outp
 		if (write_file(a, outputs->documents[i].path, outputs->documents[i].write, err) < 0)
 			return -1;
 	log_progress(NULL);
-	if (outputs->text && write_text(a, outputs, err) < 0)
-		return -1;
 	if (outputs->annotations)
 		annotate_github(a, getenv("GITHUB_WORKSPACE"), outputs->annotations);
 	if (too_large.code) {
 		*err = too_large;
 		return -1;
 	}
-	if (outputs->html && strcmp(outputs->html, "-") != 0) {
-		if (outputs->text)
-			fflush(outputs->text);
+	if (outputs->html && strcmp(outputs->html, "-") != 0)
 		log_info("the whole report is in %s: open it in a browser", outputs->html);
-	}
 	return 0;
 }
 
