@@ -490,7 +490,8 @@ int job_find_probes(struct job *job, struct error *err)
 	if (job->events.sought)
 		return job->events.probes ? 0 : -1;
 	job->events.sought = true;
-	return resolve_probes(&job->events.probes, job->program.python, job->options->frames, err);
+	return resolve_probes_again(&job->events.probes, job->program.python, job->options->frames,
+	                            err);
 }
 
 /* The one that may take over while the program runs. */

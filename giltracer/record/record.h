@@ -182,8 +182,11 @@ struct session *describe_session(const struct python *python);
 
 /* ---- the probes */
 
-/* As probe_set_resolve. */
+/* As probe_set_resolve. resolve_probes_again: root may get what an earlier call has found, without what is only
+ * shown: probe->how, instruction and costs. */
 int resolve_probes(struct probe_set **ret, const struct python *python, unsigned frames,
                    struct error *err);
+int resolve_probes_again(struct probe_set **ret, const struct python *python, unsigned frames,
+                         struct error *err);
 
 #endif

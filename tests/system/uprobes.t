@@ -143,6 +143,32 @@ wait $holder 2>/dev/null || :
 ok 'afterwards' record -o quick.html quick.py
 is "$(find run -perm /077 ! -type d)" '' 'no other user can read a record'
 
+# What was found in the interpreter is kept, for root alone, and as long as the interpreter is the same.
+places=$(echo run/places-*)
+ours=$(group_of "$python")
+group_used() {
+	"$GILTRACER" -v --python-trace none --python "$python" -o quick.html quick.py 2>&1 |
+		sed -n 's/.*perf record .* -e \(giltracer_[0-9a-fc_]*\):take_gil .*/\1/p'
+}
+is "$(group_used)" "$ours" 'the next recording'
+sed -i 's/_[0-9a-f]\{6\}_c/_abcdef_c/' "$places"
+like "$(group_used)" '_abcdef_c' 'takes the places that were kept'
+chmod 660 "$places"
+is "$(group_used)" "$ours" 'unless others can write there'
+sed -i 's/_[0-9a-f]\{6\}_c/_abcdef_c/' "$places"
+chown 65534 "$places"
+is "$(group_used)" "$ours" 'or it is of somebody else'
+sed -i 's/_[0-9a-f]\{6\}_c/_abcdef_c/' "$places"
+chmod 777 run
+is "$(group_used)" "$ours" 'or in a folder that others can write to'
+chmod 755 run
+rm "$places" && ln -s "$scratch/quick.py" "$places"
+is "$(group_used)" "$ours" 'or a link'
+sed -i 's/_[0-9a-f]\{6\}_c/_abcdef_c/' "$places"
+touch "$lib"
+is "$(group_used)" "$ours" 'or of what the interpreter was before'
+removed
+
 rm -rf "$scratch/venv"
 leaves_nothing
 done_testing
