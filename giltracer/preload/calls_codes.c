@@ -152,11 +152,38 @@ static bool are_used_up(void)
 	       __atomic_load_n(&codes.own, __ATOMIC_RELAXED);
 }
 
+static bool get_number(PyObject *code, uint32_t *ret)
+{
+	void *extra = NULL;
+
+	python.get_extra(code, codes.index, &extra);
+	*ret = (uint32_t)(uintptr_t)extra;
+	return (uintptr_t)extra >> 32 == codes.generation;
+}
+
+/* Without a GIL, several threads may call a new function at the same time: the first one gives it its number.
+ * Returns that; 0: impossible. */
+static uint32_t set_number(PyObject *code, uint32_t number, bool *ret_first)
+{
+	uint32_t other;
+
+	calls_lock();
+	*ret_first = !get_number(code, &other);
+	if (!*ret_first)
+		number = other;
+	else if (python.set_extra(code, codes.index,
+	                          (void *)((uintptr_t)codes.generation << 32 | number)) < 0)
+		number = 0;
+	calls_unlock();
+	return number;
+}
+
 static __attribute__((noinline, cold)) uint32_t new_number(PyObject *code, PyObject *globals)
 {
 	PyObject *type, *value, *trace;
 	uint32_t number = PRELOAD_CALL_CODES_MAX;
 	enum calls_role role;
+	bool is_first;
 
 	if (are_used_up())
 		return 0;
@@ -164,25 +191,20 @@ static __attribute__((noinline, cold)) uint32_t new_number(PyObject *code, PyObj
 	if (is_wanted(globals))
 		number = is_own(code) ? new_own() : calls_code_new();
 	role = calls_role_of(code);
-	if (number && python.set_extra(code, codes.index,
-	                               (void *)((uintptr_t)codes.generation << 32 |
-	                                        calls_with_role(number, role))) < 0)
-		number = 0;
-	else if (number && number != PRELOAD_CALL_CODES_MAX)
-		describe(code, number, role);
+	if (number)
+		number = set_number(code, calls_with_role(number, role), &is_first);
+	if (number && is_first && (number & PRELOAD_CALL_CODES_MAX) != PRELOAD_CALL_CODES_MAX)
+		describe(code, number & PRELOAD_CALL_CODES_MAX, role);
 	python.PyErr_Clear();
 	python.PyErr_Restore(type, value, trace);
-	return number ? calls_with_role(number, role) : 0;
+	return number;
 }
 
 uint32_t calls_code_search(PyObject *code, PyObject *globals)
 {
-	void *extra = NULL;
+	uint32_t number;
 
-	python.get_extra(code, codes.index, &extra);
-	if ((uintptr_t)extra >> 32 == codes.generation)
-		return (uint32_t)(uintptr_t)extra;
-	return new_number(code, globals);
+	return get_number(code, &number) ? number : new_number(code, globals);
 }
 
 /* The offset of the list of such numbers in a code object. It is the only member that setting a
@@ -197,7 +219,7 @@ static uint32_t find_offset(PyObject *code, void *number)
 	memcpy(before, (const void *)code, size);
 	if (python.set_extra(code, codes.index, number) < 0)
 		return 0;
-	for (size_t at = 16; at + sizeof(void *) <= size; at += sizeof(void *)) {
+	for (size_t at = python.at.header; at + sizeof(void *) <= size; at += sizeof(void *)) {
 		PyObject *list = pointer_at(code, at);
 
 		if (list == before[at / sizeof(void *)])

@@ -630,7 +630,7 @@ static PyObject *task_of(PyObject *callback, bool *step)
 
 	*step = calls_is_type(callback, "TaskStepMethWrapper");
 	if (*step || calls_is_type(callback, "TaskWakeupMethWrapper"))
-		return pointer_at(callback, 16);
+		return pointer_at(callback, python.at.header);
 	if (python_type(callback) != python.builtin)
 		return NULL;
 	method = (const char *)pointer_at(pointer_at(callback, python.at.function.definition), 0);

@@ -472,7 +472,7 @@ static int choose_python_trace(struct job *job, struct error *err)
 		return 0;
 	if (wanted == PYTHON_TRACE_VIZTRACER)
 		return choose_viztracer(job, err);
-	if (job_find_gil_library(job, err) == 0) {
+	if (job_find_library(job, err) == 0) {
 		job->program.python_trace = PYTHON_TRACE_NATIVE;
 		return 0;
 	}

@@ -159,7 +159,11 @@ for number in range(3):
         print(line)
 END
 
-cpythons >pythons
+{
+	cpythons
+	free_threaded_python | sed 's/^/3.13t /'
+} >pythons
+want free-threaded 'a free-threaded interpreter'
 while read -r version python <&3; do
 	"$python" expected.py >expected
 	calls "$python" shapes.py >got

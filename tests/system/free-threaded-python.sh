@@ -23,20 +23,27 @@ tar -xf "$work"/python3.13_*.orig.tar.xz -C "$work/source" --strip-components=1
 # These modules are all there is: the others would take longer than the interpreter.
 cat >"$work/build/Modules/Setup.local" <<-EOS
 	*static*
+	_asyncio _asynciomodule.c
 	_bisect _bisectmodule.c
+	_contextvars _contextvarsmodule.c
 	_datetime _datetimemodule.c
 	_heapq _heapqmodule.c
 	_json _json.c
+	_lsprof _lsprof.c rotatingtree.c
 	_opcode _opcode.c
 	_pickle _pickle.c
 	_posixsubprocess _posixsubprocess.c
 	_queue _queuemodule.c
 	_random _randommodule.c
+	_sha2 sha2module.c -I\$(srcdir)/Modules/_hacl/include Modules/_hacl/libHacl_Hash_SHA2.a
 	_socket socketmodule.c
 	_struct _struct.c
 	array arraymodule.c
+	fcntl fcntlmodule.c
 	math mathmodule.c
+	resource resource.c
 	select selectmodule.c
+	unicodedata unicodedata.c
 EOS
 cd "$work/build"
 ../source/configure -q --disable-gil --disable-test-modules --without-ensurepip \
