@@ -880,21 +880,25 @@ static void add_chains(struct reasons *because, struct reasons *advice, const st
 static void add_turned_on(struct reasons *to, const struct analysis *a)
 {
 	const struct recording_python *python = &a->recording->python;
-	const char *module = a->model->gil_module;
 
 	if (!python->free_threaded || !a->model->gil_events)
 		return;
 	if (python->gil && !strcmp(python->gil, "forced")) {
 		reasons_add(to, REASON_GIL_FORCED);
+		if (a->model->imports.n)
+			reasons_add(to, REASON_GIL_NEEDED);
+		else if (a->model->imports_known)
+			reasons_add(to, REASON_GIL_NOT_NEEDED);
 		return;
 	}
-	if (!python->gil && !module) {
+	if (!python->gil && !a->model->imports.n) {
 		reasons_add(to, REASON_GIL_IS_ON);
 		return;
 	}
 	reasons_add(to, python->gil && !strcmp(python->gil, "off") ? REASON_GIL_TURNED_ON
-	                                                           : REASON_GIL_ON)
-		->name = module && *module ? module : NULL;
+	                                                           : REASON_GIL_ON);
+	if (a->model->imports.n > 1)
+		reasons_add(to, REASON_GIL_NEEDED);
 }
 
 /* The verdict of a recording that consists of samples only. */

@@ -156,8 +156,10 @@ enum reason_code {
 	REASON_SAMPLED_NO_GIL, /* count samples; which thread had the GIL could not be read */
 	REASON_GIL_FORCED,     /* an option turned on the GIL of a free-threaded interpreter */
 	REASON_GIL_IS_ON,      /* it is on; it is not known why */
-	REASON_GIL_ON,         /* an import turned it on, of module name if that is known */
-	REASON_GIL_TURNED_ON,  /* the same, while the program was recorded */
+	REASON_GIL_NEEDED,     /* the model's other imports would also turn it on */
+	REASON_GIL_NOT_NEEDED, /* without the option, it would be off */
+	REASON_GIL_ON, /* an import turned it on: the first of the model's, if that has any */
+	REASON_GIL_TURNED_ON, /* the same, while the program was recorded */
 
 	/* the causes of the waiting; shares are of all waiting */
 	REASON_HANDOFF,     /* percent while the GIL, which is released often, was free */

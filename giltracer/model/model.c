@@ -28,7 +28,7 @@ struct model *model_new(const struct model_options *options)
 
 	m->priv = xcalloc(1, sizeof(*m->priv));
 	m->priv->options = *options;
-	m->priv->start_thread = m->priv->gil_module = MODEL_NONE;
+	m->priv->start_thread = MODEL_NONE;
 	m->start_ns = options->start_ns;
 	m->requests_known = options->requests_known;
 	m->checks_late = options->checks_late;
@@ -51,6 +51,7 @@ void model_free(struct model *m)
 		vec_done(&m->gils.v[i].owners);
 	vec_done(&m->threads);
 	vec_done(&m->gils);
+	vec_done(&m->imports);
 	vec_done(&m->blame);
 	locks_done(m);
 	vec_done(&m->cpu_blame);
@@ -280,14 +281,26 @@ static void feed_thread(struct model *m, const struct event *ev, uint32_t thread
 	}
 }
 
+/* A forked child may import the same module. */
+static void add_import(struct model *m, const struct event *ev)
+{
+	m->imports_known |= !ev->import.name;
+	for (size_t i = 0; i < m->imports.n; i++)
+		if (m->imports.v[i].name == ev->import.name)
+			return;
+	if (ev->import.name && m->imports.n < MODEL_IMPORTS_MAX)
+		*vec_push(&m->imports) = (struct model_import){ .name = ev->import.name,
+			                                        .frame = ev->import.frame };
+}
+
 void model_feed(struct model *m, const struct event *ev)
 {
 	uint32_t thread;
 	uint64_t t;
 
 	/* Not limited to the time of tracing: most modules are imported before it starts. */
-	if (ev->type == EV_GIL_ON) {
-		m->priv->gil_module = ev->comm.name;
+	if (ev->type == EV_NEEDS_GIL) {
+		add_import(m, ev);
 		return;
 	}
 	if (!in_time(m, ev, &t))
@@ -406,8 +419,8 @@ void model_finish(struct model *m)
 	if (!p->started)
 		start(m);
 	held = find_holder(m);
-	if (p->options.names && p->gil_module != MODEL_NONE)
-		m->gil_module = names_get(p->options.names, p->gil_module);
+	for (size_t i = 0; p->options.names && i < m->imports.n; i++)
+		m->imports.v[i].module = names_get(p->options.names, m->imports.v[i].name);
 	m->end_ns = p->options.end_ns > p->now_ns ? p->options.end_ns : p->now_ns;
 	lost_end(m);
 	for (uint32_t i = 0; i < m->threads.n; i++) {

@@ -315,6 +315,16 @@ struct model_stop {
 	bool collects, inferred;
 };
 
+/* More than any program imports. */
+#define MODEL_IMPORTS_MAX 4096
+
+/* An extension module that needs the GIL of a free-threaded interpreter. @module: name, borrowed, set by
+ * model_finish; @name: its id; @frame: that imported it, id in the source's frames, 0: unknown */
+struct model_import {
+	const char *module;
+	uint32_t name, frame;
+};
+
 /*
  * A PyMutex does not record its owner. While a thread sleeps for one, every release is recorded, so
  * each stretch of a wait that ends with a release is charged to the thread that released: in the
@@ -434,11 +444,11 @@ struct model {
 	VEC(struct model_counter_sample) counts;
 	VEC(struct model_sample) samples; /* by time */
 	uint64_t caveats[CAVEAT_CODES];
-	uint64_t gil_events;    /* REQUEST, ACQUIRE, RELEASE, RELEASED, SAVE of a GIL that is on */
-	uint64_t park_events;   /* PARK to STARTED_WORLD, and the events above of a GIL that is
+	uint64_t gil_events;  /* REQUEST, ACQUIRE, RELEASE, RELEASED, SAVE of a GIL that is on */
+	uint64_t park_events; /* PARK to STARTED_WORLD, and the events above of a GIL that is
 	                         * off */
-	const char *gil_module; /* the import that turned the GIL on, NULL: none; borrowed. Set by
-	                         * model_finish */
+	VEC(struct model_import) imports;
+	bool imports_known; /* all of them, from the program's start */
 	struct model_private *priv;
 };
 

@@ -204,7 +204,6 @@ struct model_private {
 	bool saw_switch, saw_sched_out; /* if false, CPU lanes, or S and D, are unknown */
 	bool saw_waking;                /* if false, no span is RUNNABLE after a sleep */
 	uint32_t start_thread;          /* the thread that switched tracing on, or MODEL_NONE */
-	uint32_t gil_module;            /* id of the name, looked up at the end; MODEL_NONE: none */
 	uint64_t now_ns;
 	uint32_t last_pid, last_tid, last_thread; /* of the last event */
 	struct idmap tids, pids, prestart_tids, gil_keys, lock_keys;

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "preload/calls_record.h"
+#include "preload/nogil.h"
 
 /* CPython numbers interpreters from 0 and never reuses a number. Interpreters with higher numbers
  * than this are not recorded. */
@@ -352,6 +353,85 @@ static PyObject *turn(PyObject *module, PyObject *nothing)
 	return python.none;
 }
 
+/* ---- extension modules that need the GIL of a free-threaded build */
+
+#define IMPORT_SYSTEM "<frozen importlib"
+
+static PyObject *create_dynamic; /* of the module _imp */
+
+/* PyModuleObject.md_gil of 3.13, after the header: NULL unless the module declares that it works without a GIL;
+ * see nogil.t. */
+#define MODULE_GIL 40
+
+static bool needs_gil(PyObject *module)
+{
+	return python_type(module) == python.module &&
+	       !pointer_at(module, python.at.header + MODULE_GIL);
+}
+
+/* The innermost frame that is not of the import system. */
+static const char *importing_frame(void)
+{
+	const char *frame = nogil_frame();
+	char file[CALLS_TEXT_MAX];
+
+	if (python.at.frame[FRAME_CODE] == PYTHON_NO_OFFSET)
+		python_find_layout();
+	if (python.at.frame[FRAME_CODE] == PYTHON_NO_OFFSET)
+		return NULL;
+	for (; frame; frame = (const char *)pointer_at(frame, python.at.frame[FRAME_PREVIOUS])) {
+		uintptr_t tagged = (uintptr_t)pointer_at(frame, python.at.frame[FRAME_CODE]);
+		PyObject *code = (PyObject *)(tagged & ~(uintptr_t)7);
+		size_t len;
+
+		if (!code || python_type(code) != python.code)
+			continue;
+		len = calls_put_text(file, pointer_at(code, python.at.memory[MEMORY_FILE]));
+		if (len < strlen(IMPORT_SYSTEM) ||
+		    memcmp(file, IMPORT_SYSTEM, strlen(IMPORT_SYSTEM)) != 0)
+			return frame;
+	}
+	return NULL;
+}
+
+static void say_needs_gil(uint32_t frames, const char *name, size_t len)
+{
+	process_log(&(struct preload_entry){ .type = PRELOAD_NEEDS_GIL,
+	                                     .stamp = clock_stamp(),
+	                                     .number = frames },
+	            name, len);
+}
+
+/* In place of _imp.create_dynamic(SPEC, FILE). */
+static PyObject *create(PyObject *module, PyObject *args)
+{
+	PyObject *result = python.PyObject_CallObject(create_dynamic, args);
+	PyObject *spec = result && needs_gil(result) ? python.PyTuple_GetItem(args, 0) : NULL;
+	char name[CALLS_TEXT_MAX];
+
+	(void)module;
+	nogil_imported(join_self());
+	if (spec)
+		say_needs_gil(frames_from(importing_frame()), name,
+		              calls_put_attribute(name, spec, "name"));
+	return result;
+}
+
+static void watch_extensions(void)
+{
+	static struct method method = { "create_dynamic", create, METH_VARARGS, NULL };
+	PyObject *modules = python.PySys_GetObject("modules"), *imp, *function;
+
+	imp = modules ? python.PyDict_GetItemString(modules, "_imp") : NULL;
+	if (create_dynamic || !nogil_on || !imp || !python.module)
+		return;
+	create_dynamic = python.PyObject_GetAttrString(imp, "create_dynamic");
+	function = create_dynamic ? python.PyCFunction_NewEx(&method, NULL, NULL) : NULL;
+	if (function && python.PyObject_SetAttrString(imp, "create_dynamic", function) == 0)
+		say_needs_gil(0, NULL, 0);
+	calls_drop(function);
+}
+
 /* ---- the frames of program.py */
 
 /* Where the thread's state has its current frame. at: CURRENT and CURRENT2, or -1, as in
@@ -494,6 +574,7 @@ PyObject *PyInit_giltracer_calls(void)
 
 	if (!python_find())
 		return NULL;
+	watch_extensions();
 	all = python.PyTuple_Pack((Py_ssize_t)7, python.PyCFunction_NewEx(&methods[0], NULL, NULL),
 	                          python.PyCFunction_NewEx(&methods[1], NULL, NULL),
 	                          python.PyCFunction_NewEx(&methods[2], NULL, NULL),

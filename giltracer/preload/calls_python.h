@@ -36,6 +36,7 @@ typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
 	X(true, void, PyErr_Clear, (void))                                                       \
 	X(true, void, PyErr_SetObject, (PyObject *, PyObject *))                                 \
 	X(true, PyObject *, PyObject_GetAttrString, (PyObject *, const char *))                  \
+	X(true, int, PyObject_SetAttrString, (PyObject *, const char *, PyObject *))             \
 	X(true, PyObject *, PyObject_CallMethod, (PyObject *, const char *, const char *, ...))  \
 	X(true, PyObject *, PyUnicode_FromString, (const char *))                                \
 	X(true, PyObject *, PyUnicode_AsEncodedString, (PyObject *, const char *, const char *)) \
@@ -88,6 +89,7 @@ struct python_api {
 	PyObject *none, *object;    /* None, and the base class object */
 	PyObject *builtin, *method; /* types: PyCFunction, PyCMethod */
 	PyObject *descriptor;       /* type of methods in C that are not bound */
+	PyObject *module, *code;    /* types */
 	PyObject **import_error;
 };
 

@@ -243,6 +243,9 @@ enum preload_entry_type {
 	 * none */
 	PRELOAD_OBJECT, /* the lock at the address number belongs to an object from now on; text: its type,
 	                 * a zero, and the name of a variable that refers to it, or none */
+	PRELOAD_NEEDS_GIL, /* an extension module was imported that does not declare that it works without a
+	                    * GIL, in a free-threaded build; number: of PRELOAD_FRAMES, 0: unknown; text: its
+	                    * name, or none: from now on, all such modules are recorded */
 };
 
 #define PRELOAD_OF_RUNTIME 1

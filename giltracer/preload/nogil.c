@@ -531,10 +531,31 @@ void nogil_again(void)
 /* The value of the GIL's first member while it is on for good; otherwise it is the number of imports. */
 #define ON_FOR_GOOD INT_MAX
 
-bool nogil_import(struct self *me, enum preload_type type, uint64_t stamp, struct gil *g)
+static bool is_on_for_good(const struct gil *g)
 {
 	const int *on = (const void *)((const char *)g->cond - GIL_ON);
-	const bool for_good = __atomic_load_n(on, __ATOMIC_RELAXED) == ON_FOR_GOOD;
+
+	return __atomic_load_n(on, __ATOMIC_RELAXED) == ON_FOR_GOOD;
+}
+
+static void hold_from(struct self *me, struct gil *g, uint64_t stamp)
+{
+	if (g->taken_for_import)
+		stream_put_gil(me, PRELOAD_ACQUIRE, stamp, g);
+	g->taken_for_import = false;
+}
+
+void nogil_imported(struct self *me)
+{
+	const struct gil *held = gils_held(me);
+
+	if (held && process_of_gil() && is_on_for_good(held))
+		hold_from(me, &gils[held - gils], clock_stamp());
+}
+
+bool nogil_import(struct self *me, enum preload_type type, uint64_t stamp, struct gil *g)
+{
+	const bool for_good = is_on_for_good(g);
 	const uint64_t lock = (uintptr_t)(void *)g->mutex;
 	const bool ends = type == PRELOAD_ACQUIRE || type == PRELOAD_LEFT;
 
@@ -544,8 +565,8 @@ bool nogil_import(struct self *me, enum preload_type type, uint64_t stamp, struc
 		          stamp);
 	}
 	if (for_good) {
-		if (type == PRELOAD_RELEASE && g->taken_for_import)
-			stream_put_gil(me, PRELOAD_ACQUIRE, stamp, g);
+		if (type == PRELOAD_RELEASE)
+			hold_from(me, g, stamp);
 		g->taken_for_import = false;
 		return false;
 	}

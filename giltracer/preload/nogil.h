@@ -42,6 +42,9 @@ void nogil_describe(uint64_t lock, uint64_t stamp);
  */
 bool nogil_import(struct self *me, enum preload_type type, uint64_t stamp, struct gil *g);
 
+/* The calling thread has imported a module: if that turned the GIL on for good, the thread holds it from now on. */
+void nogil_imported(struct self *me);
+
 /* A forked child, or another recording, has its own log. */
 void nogil_again(void);
 

@@ -853,6 +853,25 @@ static void put_patterns(struct jsonw *w, const struct recording_pass *pass)
 
 /* Threads, GILs, and the document. */
 
+/* Extension modules that need the GIL of a free-threaded interpreter. */
+static void put_imports(struct jsonw *w, const struct recording_pass *pass)
+{
+	const struct model *m = pass->model;
+
+	jsonw_string(w, "gil_module",
+	             m->gil_events && m->imports.n ? m->imports.v[0].module : NULL);
+	jsonw_array(w, "gil_modules");
+	for (size_t i = 0; i < m->imports.n; i++) {
+		struct function f = function_at(pass, m->imports.v[i].frame);
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "module", m->imports.v[i].module);
+		put_lock_function(w, &f);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
 static void put_python(struct jsonw *w, const struct recording_python *python,
                        const struct recording_pass *pass)
 {
@@ -864,7 +883,7 @@ static void put_python(struct jsonw *w, const struct recording_python *python,
 	jsonw_bool(w, "free_threaded", python->free_threaded);
 	if (python->free_threaded) {
 		jsonw_string(w, "gil", python->gil);
-		jsonw_string(w, "gil_module", pass->model->gil_module);
+		put_imports(w, pass);
 	}
 	jsonw_array(w, "gil_functions");
 	for (size_t i = 0; i < python->function_count; i++) {

@@ -987,17 +987,47 @@ static void add_sampled(struct str *out, const struct analysis *a, const struct 
 		                  sampled_what_text(a->pass, r->place->what));
 }
 
-static void add_import(struct str *out, const struct reason *r)
+static void add_imported(struct str *out, const struct analysis *a, const struct model_import *i)
+{
+	struct function f = function_at(a->pass, i->frame);
+	CLEANUP(str_done) struct str place = { 0 };
+
+	utf8_add_safe(out, i->module, NAME_COLUMNS);
+	if (!f.name)
+		return;
+	add_function(&place, &f, NAME_COLUMNS);
+	say_imported_by(out, str_get(&place));
+}
+
+static void add_import(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	CLEANUP(str_done) struct str module = { 0 };
 	bool during = r->code == REASON_GIL_TURNED_ON;
 
-	if (!r->name) {
+	if (!a->model->imports.n) {
 		(during ? say_gil_turned_on : say_gil_on)(out);
 		return;
 	}
-	utf8_add_safe(&module, r->name, NAME_COLUMNS);
+	add_imported(&module, a, &a->model->imports.v[0]);
 	(during ? say_gil_turned_on_by : say_gil_on_by)(out, str_get(&module));
+}
+
+#define IMPORTS_NAMED 8
+
+/* Unless an option turned the GIL on, the first one did, and has been named. */
+static void add_needed(struct str *out, const struct analysis *a)
+{
+	const char *gil = a->recording->python.gil;
+	size_t first = !(gil && !strcmp(gil, "forced"));
+	CLEANUP(str_done) struct str list = { 0 };
+
+	for (size_t i = first; i < a->model->imports.n && i < first + IMPORTS_NAMED; i++) {
+		str_adds(&list, i > first ? "; " : "");
+		add_imported(&list, a, &a->model->imports.v[i]);
+	}
+	if (a->model->imports.n > first + IMPORTS_NAMED)
+		str_adds(&list, "; …");
+	say_gil_needed(out, str_get(&list));
 }
 
 /* Reasons without values. */
@@ -1009,6 +1039,7 @@ static const enum phrase plain[] = {
 	[REASON_SINGLE_TOO] = PHRASE_single_too,
 	[REASON_GIL_FORCED] = PHRASE_gil_forced,
 	[REASON_GIL_IS_ON] = PHRASE_gil_is_on,
+	[REASON_GIL_NOT_NEEDED] = PHRASE_gil_not_needed,
 	[REASON_NO_LOCKS] = PHRASE_no_locks,
 	[ADVICE_CALL] = PHRASE_advise_call,
 	[ADVICE_PYTHON] = PHRASE_advise_python,
@@ -1154,7 +1185,10 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 		return;
 	case REASON_GIL_ON:
 	case REASON_GIL_TURNED_ON:
-		add_import(out, r);
+		add_import(out, a, r);
+		return;
+	case REASON_GIL_NEEDED:
+		add_needed(out, a);
 		return;
 	case REASON_BURST:
 	case REASON_BURST_END:

@@ -32,7 +32,7 @@ enum event_type {
 	EV_STOPPED_WORLD, /* all others have stopped */
 	EV_START_WORLD,   /* the thread is about to let them continue; .gil.frame */
 	EV_STARTED_WORLD, /* it has let them continue */
-	EV_GIL_ON,        /* an import turned the GIL on for good; .comm.name is the module's */
+	EV_NEEDS_GIL,     /* a module was imported that needs the GIL; .import */
 
 	/* The scheduler. */
 	EV_SWITCH_IN,  /* PERF_RECORD_SWITCH: tid is on cpu from now on */
@@ -160,6 +160,11 @@ struct event {
 		struct {
 			uint32_t name; /* id in struct names */
 		} comm;
+		/* name: of the module; 0: from now on, all such modules are known. frame: that imports it,
+		 * as for gil */
+		struct {
+			uint32_t name, frame;
+		} import;
 		struct {
 			uint64_t since_ns;
 			uint32_t count;

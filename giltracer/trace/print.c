@@ -29,7 +29,7 @@ const char *event_type_name(unsigned type)
 		[EV_STOPPED_WORLD] = "stopped-world",
 		[EV_START_WORLD] = "start-world",
 		[EV_STARTED_WORLD] = "started-world",
-		[EV_GIL_ON] = "gil-on",
+		[EV_NEEDS_GIL] = "needs-gil",
 		[EV_SWITCH_IN] = "switch-in",
 		[EV_SWITCH_OUT] = "switch-out",
 		[EV_SCHED_OUT] = "sched-out",
@@ -109,9 +109,12 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 		        ev->fork.parent_tid);
 		break;
 	case EV_COMM:
-	case EV_GIL_ON:
 		fputs(" name=", out);
 		print_quoted(out, names_get(source->names, ev->comm.name), SIZE_MAX);
+		break;
+	case EV_NEEDS_GIL:
+		fputs(" name=", out);
+		print_quoted(out, names_get(source->names, ev->import.name), SIZE_MAX);
 		break;
 	case EV_LOST:
 		fprintf(out, " count=%" PRIu32 " since=%" PRIu64, ev->lost.count,

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Prints, from the headers of a free-threaded interpreter, what giltracer/preload/nogil.c has about its layout.
+/* Prints, from the headers of a free-threaded interpreter, what giltracer/preload has about its layout.
  * Compiled by nogil.t. */
 #define Py_BUILD_CORE 1
 #include <Python.h>
 #include <stddef.h>
 #include <stdio.h>
 #include "internal/pycore_interp.h"
+#include "internal/pycore_moduleobject.h"
 #include "internal/pycore_runtime.h"
 
 #define PUBLISHED(member)        printf(" %zu,", offsetof(_Py_DebugOffsets, member) / sizeof(uint64_t))
@@ -61,6 +62,7 @@ int main(void)
 	RUNTIME(ceval.sys_trace_profile_mutex);
 	RUNTIME(stoptheworld.mutex);
 	printf("#define MUTEX_IN_OBJECT %zu\n", offsetof(PyObject, ob_mutex));
+	printf("#define MODULE_GIL %zu\n", offsetof(PyModuleObject, md_gil) - sizeof(PyObject));
 	printf("#define AFTER_STATUS %zu\n",
 	       offsetof(PyThreadState, state) - offsetof(PyThreadState, _status));
 	printf("#define STOP_MUTEX     (%d)\n", AFTER_EVENT(mutex));

@@ -176,14 +176,18 @@ def gil():
     for thread in threads:
         thread.start()
     barrier.wait()
+    if sys.argv[2:] == ['modern']:
+        import modern
     if sys.argv[2:] == ['late']:
-        import old_extension
+        import old_extension  # the import, late
+        import other
     for thread in threads:
         thread.join()
 
 
 if sys.argv[2:] == ['early']:
-    import old_extension
+    import old_extension  # the import, early
+    import other
 
 if __name__ == '__main__':
     {'locks': locks, 'objects': objects, 'crowd': crowd, 'world': world, 'stop': stop, 'gil': gil}[sys.argv[1]]()

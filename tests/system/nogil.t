@@ -1,21 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# A free-threaded interpreter: waits for locks by releasing thread, stops of the world, and a GIL that is
-# turned on; recorded by the library as an ordinary user, and by uprobes.
+# A free-threaded interpreter, recorded by the library without any privilege: waits for locks by releasing thread,
+# stops of the world, and a GIL that is turned on.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
-need root perf uprobes free-threaded cc setpriv
+need free-threaded cc setpriv
 python=$(free_threaded_python)
-chmod 777 .
 
-# as_engine_needs COMMAND...: as root; or without any privilege, and without perf. An ordinary user may not
-# read everything here.
-as_engine_needs() {
-	if [ "$engine" = uprobes ]; then
-		undisturbed "$@"
-	else
-		undisturbed setpriv --inh-caps=-all --bounding-set=-all \
-			env PATH="$top_srcdir/tests/fake/none:$PATH" "$@"
-	fi
+# Without any privilege, and without perf. An ordinary user may not read everything here.
+unprivileged() {
+	undisturbed setpriv --inh-caps=-all --bounding-set=-all \
+		env PATH="$top_srcdir/tests/fake/none:$PATH" "$@"
 }
 
 # recorded DIR ARG...: record a session of nogil.py; the program's output is in DIR.said.
@@ -23,7 +17,7 @@ recorded() {
 	tap_dir=$1
 	shift
 	rm -rf "$tap_dir"
-	as_engine_needs "$GILTRACER" record -q --probes "$engine" --python "$python" \
+	unprivileged "$GILTRACER" record -q --probes preload --python "$python" \
 		-o "$tap_dir" "$top_srcdir/tests/system/nogil.py" "$@" >"$tap_dir.said" 2>err &&
 		"$GILTRACER" report "$tap_dir" -o "$tap_dir.html" --json "$tap_dir.json" \
 			>"$tap_dir.txt" 2>>err
@@ -65,57 +59,52 @@ tried() {
 	is "$(of "$1" "$2")" True "$3"
 }
 
-for engine in preload uprobes; do
-	tried locks 'near(t("second")["lock_wait_ns"], w["second"]) is True and
-		(t("MainThread")["lock_wait_ns"] < 20e6 or "who waits for a notice waits for a lock") and
-		(t("second")["lock_waits"] == 1 or "it is not one wait") and
-		(by("second", "MainThread") >= 80e6 and by("second", "first") >= 45e6 or
-			"it is not charged first to the one that had the lock, then to the other")' \
-		'a wait for a lock is as long as the program measures it'
-	is "$(of locks 'd["python"]["free_threaded"], d["python"]["gil"], d["gils"], d["blame"]')" \
-		"(True, 'off', [], [])" 'there is no GIL'
-	is "$(of locks 'known()')" True 'hold + wait + no GIL + unknown = total'
-	is "$(of locks '[c["code"] for c in d["caveats"] if c["code"] in ("no-gil-events", "broken-identity")]')" \
-		'[]' 'and no caveat about one'
-	is "$(of locks 'by("second", "MainThread") + by("second", "first") + by("second", None) ==
-		t("second")["lock_wait_ns"]')" True 'all of it is charged to who released the lock'
-	is "$(of locks '[(b["of"], b["file"][-8:]) for b in blocked("lock", "wait")]')" \
-		"[('_thread.lock', 'nogil.py')]" 'in which function, and for what'
-	like "$(cat locks.txt)" 'it has no GIL' 'the verdict: no GIL'
-	like "$(cat locks.txt)" '2 threads waited .* of their time .* for one _thread.lock' 'but locks'
-	unlike "$(cat locks.txt)" 'has gil%' 'no table of a GIL'
-	like "$(cat locks.txt)" 'lock wait%' 'but one of locks'
-	like "$(cat locks.html)" '"locks":true' 'and so on the page'
+tried locks 'near(t("second")["lock_wait_ns"], w["second"]) is True and
+	(t("MainThread")["lock_wait_ns"] < 20e6 or "who waits for a notice waits for a lock") and
+	(t("second")["lock_waits"] == 1 or "it is not one wait") and
+	(by("second", "MainThread") >= 80e6 and by("second", "first") >= 45e6 or
+		"it is not charged first to the one that had the lock, then to the other")' \
+	'a wait for a lock is as long as the program measures it'
+is "$(of locks 'd["python"]["free_threaded"], d["python"]["gil"], d["gils"], d["blame"]')" \
+	"(True, 'off', [], [])" 'there is no GIL'
+is "$(of locks 'known()')" True 'hold + wait + no GIL + unknown = total'
+is "$(of locks '[c["code"] for c in d["caveats"] if c["code"] in ("no-gil-events", "broken-identity")]')" \
+	'[]' 'and no caveat about one'
+is "$(of locks 'by("second", "MainThread") + by("second", "first") + by("second", None) ==
+	t("second")["lock_wait_ns"]')" True 'all of it is charged to who released the lock'
+is "$(of locks '[(b["of"], b["file"][-8:]) for b in blocked("lock", "wait")]')" \
+	"[('_thread.lock', 'nogil.py')]" 'in which function, and for what'
+like "$(cat locks.txt)" 'it has no GIL' 'the verdict: no GIL'
+like "$(cat locks.txt)" '2 threads waited .* of their time .* for one _thread.lock' 'but locks'
+unlike "$(cat locks.txt)" 'has gil%' 'no table of a GIL'
+like "$(cat locks.txt)" 'lock wait%' 'but one of locks'
+like "$(cat locks.html)" '"locks":true' 'and so on the page'
 
-	tried objects '50e6 < t("append")["lock_wait_ns"] <= w["append"]' 'an object has a lock, too'
-	line=$(grep -n 'the line that waits' "$top_srcdir/tests/system/nogil.py" | cut -d: -f1)
-	is "$(of objects '[(b["of"], b["line"]) for b in blocked("lock", "append")]')" \
-		"[('list', $line)]" 'whose, and in which line it is waited for'
-	[ $engine = uprobes ] || is "$(of objects '[b["name"] for b in blocked("lock", "append")]')" \
-		"['shared']" 'and which variable refers to it'
-	is "$(of objects 'by("append", "sort") > 0.9 * t("append")["lock_wait_ns"]')" True \
-		'until the other let go'
+tried objects '50e6 < t("append")["lock_wait_ns"] <= w["append"]' 'an object has a lock, too'
+line=$(grep -n 'the line that waits' "$top_srcdir/tests/system/nogil.py" | cut -d: -f1)
+is "$(of objects '[(b["of"], b["line"]) for b in blocked("lock", "append")]')" \
+	"[('list', $line)]" 'whose, and in which line it is waited for'
+is "$(of objects '[b["name"] for b in blocked("lock", "append")]')" \
+	"['shared']" 'and which variable refers to it'
+is "$(of objects 'by("append", "sort") > 0.9 * t("append")["lock_wait_ns"]')" True \
+	'until the other let go'
 
-	# Between two stops, and after them, a collection does other work.
-	[ $engine = preload ] && least=0.3 || least=0.7
-	tried world "$least"' * w["collect"] < blocked("stops others", "world")[0]["total_ns"] <= w["collect"] and
-		(t("idle")["stopped_ns"] == 0 and t("idle")["lock_wait_ns"] < 20e6 or
-			"who sleeps anyway stands")' \
-		'gc.collect stops the world for nearly all that it takes'
-	is "$(of world 't("compute-1")["stops"] >= 5 and t("compute-2")["stops"] >= 5')" True \
-		'each time, others stand'
-	is "$(of world 'all(0 < stops(n, "MainThread") <= t("MainThread")["stopping_ns"]
-		for n in ("compute-1", "compute-2"))')" \
-		True 'until who stopped them lets them go on'
-	is "$(of world 'all(stops(n, "MainThread") + stops(n, None) == t(n)["stopped_ns"]
-		for n in ("compute-1", "compute-2"))')" \
-		True 'and has let them'
-	is "$(of world 'len(blocked("stopped", "compute")), len(blocked("stops others", "world"))')" \
-		'(1, 1)' 'in which functions'
-	like "$(cat world.txt)" 'stopped all other threads for' 'the verdict says so'
-done
-
-engine=preload
+# Between two stops, and after them, a collection does other work.
+tried world '"%d of %d" % (blocked("stops others", "world")[0]["total_ns"], w["collect"])
+	if not 0.3 * w["collect"] < blocked("stops others", "world")[0]["total_ns"] <= w["collect"]
+	else t("idle")["stopped_ns"] == 0 and t("idle")["lock_wait_ns"] < 20e6 or "who sleeps anyway stands"' \
+	'gc.collect stops the world for nearly all that it takes'
+is "$(of world 't("compute-1")["stops"] >= 5 and t("compute-2")["stops"] >= 5')" True \
+	'each time, others stand'
+is "$(of world 'all(0 < stops(n, "MainThread") <= t("MainThread")["stopping_ns"]
+	for n in ("compute-1", "compute-2"))')" \
+	True 'until who stopped them lets them go on'
+is "$(of world 'all(stops(n, "MainThread") + stops(n, None) == t(n)["stopped_ns"]
+	for n in ("compute-1", "compute-2"))')" \
+	True 'and has let them'
+is "$(of world 'len(blocked("stopped", "compute")), len(blocked("stops others", "world"))')" \
+	'(1, 1)' 'in which functions'
+like "$(cat world.txt)" 'stopped all other threads for' 'the verdict says so'
 tried crowd '0.95 * sum(w.values()) <= waits("list") <= sum(w.values()) or
 	"%d, not %d" % (waits("list"), sum(w.values()))' 'threads that wait for one object, asleep or spinning'
 is "$(of crowd 'known()')" True 'all states add up'
@@ -138,7 +127,6 @@ is "$(of stop '[(s["last"]["tid"] == t("straggler")["tid"], s["last"]["function"
 like "$(cat stop.txt)" \
 	"until all threads had stopped took .*: thread straggler was the last, in straggle \\(nogil.py:$line\\)" \
 	'the verdict says so'
-engine=uprobes
 
 exits 3 'a condition on the waits' "$GILTRACER" report -q locks -o locks.html \
 	--fail-on "lock_wait>=$(of locks 'sum(t["lock_wait_ns"] for t in d["threads"])')ns"
@@ -158,28 +146,8 @@ is "$(of forced 'd["python"]["gil"], len(d["gils"]), known()')" "('forced', 1, T
 	'a GIL that an option turns on'
 is "$(of forced 'all(t(n)["wait_ns"] > 10e6 and t(n)["hold_ns"] > 10e6 for n in ("spin-1", "spin-2"))')" \
 	True 'is held and waited for'
-is "$(of forced '[p["releases_inferred"] for p in d["passes"]]')" '[0]' 'every release is seen'
 like "$(cat forced.txt)" 'PYTHON_GIL=1' 'the verdict says why it is on'
-
-# Stopped and continued, as by Ctrl-Z and fg.
-cat >stops.py <<'EOF'
-import os, signal
-if __name__ == "__main__":
-    pid = os.getpid()
-    child = os.fork()
-    if child == 0:
-        while open("/proc/%d/stat" % pid).read().rsplit(")", 1)[1].split()[0] != "T":
-            pass
-        os.kill(pid, signal.SIGCONT)
-        os._exit(0)
-    os.kill(pid, signal.SIGSTOP)
-    os.waitpid(child, 0)
-EOF
-exits 0 'a program that was stopped goes on' \
-	"$GILTRACER" record -o stopped --python "$python" --python-trace none stops.py
-like "$(json stopped/session.json '[n["text"] for n in d["notes"] if n["code"] == "stopped"]')" \
-	'as waiting for threads that waited for a lock|is taken off' \
-	'  and the session speaks of locks, not of a GIL'
+like "$(cat forced.txt)" 'No module that was imported needs it: without that option, it would be off' '  and what for'
 
 # compiled OUTPUT SOURCE [FLAG...]: compile with the interpreter's headers.
 compiled() {
@@ -190,54 +158,63 @@ compiled() {
 	cc -w "$@" $(include_flags "$python") -o "$tap_out" "$tap_source"
 }
 
-ok 'the headers of the interpreter' compiled offsets "$top_srcdir/tests/system/nogil-offsets.c"
-./offsets | sort -u >want
-grep -Fxf want <<-EOF >found
-	$(sed -n 's/^ *\(gil: \|on: \|name: "\|of: \|in: \|tstate: "\)/\1/p' "$top_srcdir/probes/3.13t.yaml" |
-		sed 's/ *#.*//' | sort -u)
-EOF
-is "$(cat found)" "$(cat want)" 'have the offsets of the definition'
 ok 'the headers have the layout' compiled layout "$top_srcdir/tests/system/nogil-layout.c"
 ./layout >want
 while read -r line; do
-	grep -qF "$line" "$top_srcdir/giltracer/preload/nogil.c" || echo "$line"
+	cat "$top_srcdir/giltracer/preload/nogil.c" "$top_srcdir/giltracer/preload/calls.c" |
+		grep -F "$line" >found || echo "$line"
 done <want >missing
 is "$(cat missing)" '' 'that the library has for them'
-compiled frames "$top_srcdir/tests/system/frame-offsets.c"
-is "$(./frames)" "$(sed -n '/^frame:/,/^[^ ]/p' "$top_srcdir/probes/3.13t.yaml" | grep '^ ')" \
-	'of frames, too'
 
 cat >old.c <<'EOF'
 #include <Python.h>
 static struct PyModuleDef def = { PyModuleDef_HEAD_INIT, "old_extension", NULL, -1, NULL };
 PyMODINIT_FUNC PyInit_old_extension(void) { return PyModule_Create(&def); }
 EOF
+cat >other.c <<'EOF'
+#include <Python.h>
+static PyModuleDef_Slot slots[] = {
+#ifdef DECLARES
+	{ Py_mod_gil, Py_MOD_GIL_NOT_USED },
+#endif
+	{ 0, NULL }
+};
+static struct PyModuleDef def = { PyModuleDef_HEAD_INIT, "other", NULL, 0, NULL, slots };
+PyMODINIT_FUNC INIT(void) { return PyModuleDef_Init(&def); }
+EOF
 ok 'an extension that does not declare that it runs without the GIL' \
 	compiled old_extension.so old.c -shared -fPIC
+ok 'one of another kind' compiled other.so other.c -shared -fPIC -DINIT=PyInit_other
+ok 'one that does' compiled modern.so other.c -shared -fPIC -DINIT=PyInit_modern -DDECLARES
 export PYTHONPATH="$PWD"
 for when in early late; do
 	recorded $when gil $when
+	line=$(grep -n "# the import, $when" "$top_srcdir/tests/system/nogil.py" | cut -d: -f1)
 	is "$(of $when 'd["python"]["gil_module"]')" old_extension \
 		"the import that turns the GIL on, $when"
-	like "$(cat $when.txt)" 'import of old_extension' 'is named in the verdict'
+	is "$(of $when '[(m["module"], m["line"] - '"$line"') for m in d["python"]["gil_modules"]]')" \
+		"[('old_extension', 0), ('other', 1)]" '  and another one that would, with their lines'
+	like "$(cat $when.txt)" \
+		"does not declare that it works without one: old_extension, imported by .*nogil.py:$line\)" \
+		'  in the verdict'
+	like "$(cat $when.txt)" "need it, too: other, imported by .*nogil.py:$((line + 1))\)" '  both'
 	is "$(of $when 'len(d["gils"]), known()')" '(1, True)' 'and there is a GIL then'
 done
-unset PYTHONPATH
 is "$(of early 'd["python"]["gil"]')" on 'which is on when tracing starts'
 is "$(of late 'd["python"]["gil"]')" off 'or not yet'
-recorded off gil
+recorded off gil modern
 is "$(of off 'd["python"]["gil"], d["gils"], [t["hold_ns"] for t in d["threads"]]')" \
-	"('off', [], [0, 0, 0])" 'without the import there is none'
+	"('off', [], [0, 0, 0])" 'the import of a module that works without leaves it off'
+is "$(of off 'd["python"]["gil_module"], d["python"]["gil_modules"]')" '(None, [])' '  and is not listed'
+unset PYTHONPATH
 
 # As in most downloaded builds: only the functions that CPython exports have symbols.
 cp -R "$(dirname "$(dirname "$python")")" stripped
 strip stripped/bin/python3
 python=$PWD/stripped/bin/python3
-recorded bare world
+ok 'an interpreter without symbols' recorded bare world
 is "$(of bare 'all(t(n)["stopped_ns"] > 0 and stops(n, "MainThread") > 0 for n in ("compute-1", "compute-2"))')" \
-	True 'stripped: who stood, and until whom'
-is "$(of bare '[c["code"] for c in d["caveats"] if "stop_the_world" in c["text"]]')" \
-	"['probes']" 'from when on is not known, which is said'
+	True '  who stood, and until whom'
 
 leaves_nothing
 done_testing

@@ -147,9 +147,9 @@ static void test_gil(void)
 	ok(next(EV_REQUEST) && ev.flags == EVF_GIL_OFF, "a request of a GIL that is off");
 	ok(next(EV_ACQUIRE), "and its end");
 	ok(next(EV_REQUEST) && !ev.flags && ev.gil.address == 0x5000, "and of one that is on");
-	ok(next(EV_GIL_ON), "a GIL that is on for a module, and stays on");
-	is_str(names_get(source->names, ev.comm.name), "old", "the last one that was looked at");
-	ok(!next(EV_GIL_ON), "not one that an option keeps off, or that stays on already");
+	ok(next(EV_NEEDS_GIL), "a GIL that is on for a module, and stays on");
+	is_str(names_get(source->names, ev.import.name), "old", "the last one that was looked at");
+	ok(!next(EV_NEEDS_GIL), "not one that an option keeps off, or that stays on already");
 }
 
 /* The library has a layout for one version. */

@@ -409,12 +409,21 @@ static void test_switched(void)
 static void test_module(void)
 {
 	begin_off();
-	ok(!m->gil_module, "no import turned the GIL on");
-	model_feed(m, &EV(.time_ns = 50, .tid = 7, .pid = 7, .type = EV_GIL_ON,
-	                  .comm = { .name = names_id(names, "old", 3) }));
-	ok(!m->gil_module, "its name is not looked up while the source may add names");
+	is_u64(m->imports.n, 0, "no import needs the GIL");
+	for (unsigned i = 0; i < 2; i++)
+		model_feed(m, &EV(.time_ns = 50, .pid = 7 + i, .type = EV_NEEDS_GIL,
+		                  .import = { .name = names_id(names, "old", 3), .frame = 3 }));
+	ok(!m->imports_known, "there may have been others");
+	model_feed(m, &EV(.time_ns = 50, .pid = 7, .type = EV_NEEDS_GIL));
+	model_feed(m, &EV(.time_ns = 60, .pid = 7, .type = EV_NEEDS_GIL,
+	                  .import = { .name = names_id(names, "more", 4) }));
+	ok(!m->imports.v[0].module, "a name is not looked up while the source may add names");
 	finish();
-	is_str(m->gil_module, "old", "an import turned the GIL on before tracing started");
+	is_u64(m->imports.n, 2, "two imports before tracing started, one of them in a child, too");
+	is_str(m->imports.v[0].module, "old", "the first one");
+	is_u64(m->imports.v[0].frame, 3, "and where");
+	is_str(m->imports.v[1].module, "more", "the other one");
+	ok(m->imports_known, "these are all");
 }
 
 /* A lock of an object whose type is known. */

@@ -32,7 +32,7 @@ static const struct {
 	{ "start_world", FREETHREADED_PARK, EV_START_WORLD },
 	{ "start_world_ret", FREETHREADED_PARK, EV_STARTED_WORLD },
 	{ "gil_module", FREETHREADED_MODULE, 0 },
-	{ "enable_gil", FREETHREADED_GIL_ON, EV_GIL_ON },
+	{ "enable_gil", FREETHREADED_GIL_ON, EV_NEEDS_GIL },
 };
 
 bool freethreaded_find(struct freethreaded_probe *ret, const struct tracefmt *fmt)
@@ -116,7 +116,8 @@ static bool gil_on(struct from_perf *fp, const struct freethreaded_probe *probe,
 	if (on == 0 || on == INT_MAX)
 		return false;
 	from_perf_fill(ev, probe->type, s);
-	ev->comm.name = fp->module;
+	ev->import.name = fp->module;
+	ev->import.frame = 0;
 	return true;
 }
 

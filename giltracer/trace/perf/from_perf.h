@@ -16,7 +16,7 @@
  *	start_world_ret[_N]  its return                       EV_STARTED_WORLD
  *	gil_module        entry of the import machinery's
  *	                  check of a module that was loaded   (its name is kept)
- *	enable_gil        entry of _PyEval_EnableGILPermanent EV_GIL_ON
+ *	enable_gil        entry of _PyEval_EnableGILPermanent EV_NEEDS_GIL
  *
  * Their fields, by name in the event's format, all optional: gil (u64, the GIL's address or
  * link-time address), and the Python frames of trace/perf/frames.h. For free-threaded builds also:

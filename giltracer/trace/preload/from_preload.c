@@ -23,7 +23,8 @@
 /**
  * @heap: indices of streams with records, the earliest stamp first
  * @pending: events of the last record that have not been yielded yet
- * @idle: of the log's idle threads that have no records, how many have been yielded
+ * @idle: of the log's idle threads that have no records, how many have been yielded; @importer, @import: the same
+ * for the imports of each process
  * @cut_stamp: the recording is complete until then; some thread could not write later records
  */
 struct from_preload {
@@ -33,7 +34,7 @@ struct from_preload {
 	VEC(uint32_t) heap;
 	struct event pending[PRELOAD_STREAM_EVENTS];
 	unsigned pending_at, pending_count;
-	size_t idle;
+	size_t idle, importer, import;
 	uint64_t cut_stamp, unwritten;
 	uint64_t last_ns, last_stamp;
 	bool ended, borrows; /* names and frames */
@@ -189,10 +190,37 @@ static void idle_event(const struct from_preload *fp, const struct preload_idle 
 	ret->fork.parent_pid = idle->pid;
 }
 
+/* Yields the modules that need the GIL, before all else: most are imported before tracing starts. */
+static bool import_event(struct from_preload *fp, struct event *ret)
+{
+	while (fp->importer < fp->log.processes.n) {
+		const struct preload_process *p = &fp->log.processes.v[fp->importer];
+		const struct preload_import *i;
+		uint32_t list;
+
+		if (fp->import == p->imports.n) {
+			fp->importer++;
+			fp->import = 0;
+			continue;
+		}
+		i = &p->imports.v[fp->import++];
+		list = idmap_get(&p->list_ids, i->frames);
+		*ret = (struct event){ .type = EV_NEEDS_GIL, .cpu = -1, .pid = p->pid };
+		ret->import.name = i->len ? names_id(fp->source.names, i->text, i->len) : 0;
+		ret->import.frame = i->frames && list != IDMAP_NONE ? p->lists.v[list].stack : 0;
+		return true;
+	}
+	return false;
+}
+
 static int from_preload_next(struct source *source, struct event *ret, struct error *err)
 {
 	struct from_preload *fp = (struct from_preload *)source;
 
+	if (import_event(fp, ret)) {
+		stamp_event(fp, ret);
+		return 1;
+	}
 	while (fp->pending_at == fp->pending_count) {
 		if (fp->source.stats.records && fp->idle < fp->log.idle.n) {
 			idle_event(fp, &fp->log.idle.v[fp->idle++], ret);

@@ -15,6 +15,7 @@
 #define PROCESSES_MAX 65536
 
 #define OBJECTS_MAX 65536
+#define IMPORTS_MAX 4096
 
 /* ---- entries */
 
@@ -164,6 +165,19 @@ static void add_object(struct preload_process *p, const struct preload_entry *e,
 	};
 }
 
+static void add_import(struct preload_process *p, const struct preload_entry *e,
+                       struct cursor *text)
+{
+	size_t len = cursor_left(text);
+	const char *name = (const char *)cursor_bytes(text, len);
+
+	if (p->imports.n == IMPORTS_MAX)
+		return;
+	*vec_push(&p->imports) = (struct preload_import){ .text = name,
+		                                          .len = name ? strnlen(name, len) : 0,
+		                                          .frames = (uint32_t)e->number };
+}
+
 /* The first object is described after the first thread has begun to wait for it. */
 const struct preload_object *preload_log_object(const struct preload_process *p, uint64_t address,
                                                 uint64_t stamp)
@@ -207,6 +221,9 @@ static void add_of_process(struct preload_process *p, const struct preload_entry
 		break;
 	case PRELOAD_OBJECT:
 		add_object(p, e, text);
+		break;
+	case PRELOAD_NEEDS_GIL:
+		add_import(p, e, text);
 		break;
 	default:
 		break;
@@ -378,6 +395,7 @@ void preload_log_done(struct preload_log *log)
 		vec_done(&log->processes.v[i].gils);
 		vec_done(&log->processes.v[i].codes);
 		vec_done(&log->processes.v[i].lists);
+		vec_done(&log->processes.v[i].imports);
 		vec_done(&log->processes.v[i].called);
 		vec_done(&log->processes.v[i].task_names);
 		vec_done(&log->processes.v[i].objects);

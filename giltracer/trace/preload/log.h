@@ -49,6 +49,13 @@ struct preload_object {
 	bool runtime;
 };
 
+/* PRELOAD_NEEDS_GIL. @frames: number of the list */
+struct preload_import {
+	const char *text;
+	size_t len;
+	uint32_t frames;
+};
+
 /* A text in a log; not terminated. */
 struct preload_name {
 	const char *text;
@@ -82,6 +89,7 @@ struct preload_process {
 	VEC(struct preload_code) called;
 	VEC(struct preload_name) task_names;
 	VEC(struct preload_object) objects;
+	VEC(struct preload_import) imports;
 	struct idmap object_ids;
 	struct idmap code_ids, list_ids, called_ids, gil_ids, task_name_ids;
 };
