@@ -207,6 +207,7 @@ bool facts_many_processes(const struct model *model)
 struct facts_totals facts_totals(const struct model *model)
 {
 	struct facts_totals sum = { 0 };
+	uint64_t probes_ns = 0;
 
 	for (size_t i = 0; i < model->threads.n; i++) {
 		const struct model_thread *t = &model->threads.v[i];
@@ -222,6 +223,7 @@ struct facts_totals facts_totals(const struct model *model)
 			sum.cpu_ns[s] += t->cpu_ns[s] - (s == CPU_UNKNOWN ? t->suspended_ns : 0);
 		sum.releases_probed += t->releases_probed;
 		sum.releases_inferred += t->releases_inferred;
+		probes_ns += t->probe_cost_ns;
 	}
 	sum.known_ns = sum.life_ns - sum.unknown_ns;
 	for (size_t i = 0; i < model->blame.n; i++) {
@@ -233,6 +235,7 @@ struct facts_totals facts_totals(const struct model *model)
 		sum.handoff_ns += b->wait_ns - b->no_cpu_ns;
 		sum.no_cpu_ns += b->no_cpu_ns;
 	}
+	sum.probed_handoff_ns = probes_ns < sum.handoff_ns ? probes_ns : sum.handoff_ns;
 	return sum;
 }
 

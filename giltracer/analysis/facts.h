@@ -134,12 +134,13 @@ bool facts_many_processes(const struct model *model);
  * The totals of a recording over its threads, without time in which they were stopped by a signal. @known_ns: the known part of the lives of all threads
  * @blamed_ns: waiting without switch waits, which is all that is divided: among holders, @handoff_ns,
  * the time in which the GIL was free while the next thread woke up, and @no_cpu_ns, that in which
- * it was free and the next thread had no CPU
+ * it was free and the next thread had no CPU; @probed_handoff_ns: the part of handoff_ns that the probes may
+ * have caused: as much as they cost
  */
 struct facts_totals {
 	uint64_t life_ns, known_ns, hold_ns, wait_ns, switch_wait_ns, free_wait_ns, no_gil_ns,
 		unknown_ns;
-	uint64_t blamed_ns, handoff_ns, no_cpu_ns;
+	uint64_t blamed_ns, handoff_ns, probed_handoff_ns, no_cpu_ns;
 	uint64_t cpu_ns[CPU_STATES];
 	uint64_t releases_probed, releases_inferred;
 };

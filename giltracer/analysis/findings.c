@@ -401,7 +401,7 @@ static void find_gil(struct findings *to, const struct analysis *a, struct charg
 		find_functions(to, a, of_ns);
 		find_unprobed(to, a, of_ns);
 	}
-	f = add(to, a, FINDING_HANDOFF, t->handoff_ns, of_ns);
+	f = add(to, a, FINDING_HANDOFF, t->handoff_ns - t->probed_handoff_ns, of_ns);
 	if (f)
 		f->remedy = ADVICE_HANDOFF;
 	f = add(to, a, FINDING_NO_CPU, t->no_cpu_ns, of_ns);

@@ -418,7 +418,8 @@ bool evidence_is_lost(const struct evidence *e)
 static double evidence_gil_percent(const struct evidence *e)
 {
 	uint64_t no_cpu_ns = evidence_is_starved(e) ? e->totals.no_cpu_ns : 0;
-	double own = 1 - (e->slow_percent + facts_percent(no_cpu_ns, e->totals.blamed_ns)) / 100;
+	uint64_t not_own_ns = no_cpu_ns + e->totals.probed_handoff_ns;
+	double own = 1 - (e->slow_percent + facts_percent(not_own_ns, e->totals.blamed_ns)) / 100;
 	double blocked = facts_percent(e->blocked_ns, e->wall_ns) * own;
 	double share = facts_percent(e->wait_ns, e->wanted_ns) * own;
 
@@ -981,13 +982,13 @@ static void judge_sampled(struct verdict *v, const struct analysis *a)
 /**
  * All waiting, by the group it is charged to.
  * @ns: by group; @order: groups, the most charged first
- * @handoff_ns, @no_cpu_ns, @total_ns: as in struct facts_totals
+ * @handoff_ns, @probed_ns, @no_cpu_ns, @total_ns: as in struct facts_totals
  */
 struct charges {
 	const struct thread_groups *groups;
 	uint64_t *ns;
 	uint32_t *order;
-	uint64_t handoff_ns, no_cpu_ns, total_ns;
+	uint64_t handoff_ns, probed_ns, no_cpu_ns, total_ns;
 };
 
 static int compare_charges(const void *a, const void *b, void *data)
@@ -1010,6 +1011,7 @@ static void charge(struct charges *c, const struct analysis *a)
 		.ns = xcalloc(n + 1, sizeof(*c->ns)),
 		.order = xcalloc(n + 1, sizeof(*c->order)),
 		.handoff_ns = totals->handoff_ns,
+		.probed_ns = totals->probed_handoff_ns,
 		.no_cpu_ns = totals->no_cpu_ns,
 		.total_ns = totals->blamed_ns,
 	};
@@ -1255,8 +1257,8 @@ static bool is_given_up_often(const struct analysis *a)
 
 static void blame_handoff(struct verdict *v, const struct charges *c)
 {
-	reasons_add(&v->because, REASON_HANDOFF)->percent = facts_percent(c->handoff_ns,
-	                                                                  c->total_ns);
+	reasons_add(&v->because, REASON_HANDOFF)->percent =
+		facts_percent(c->handoff_ns - c->probed_ns, c->total_ns);
 	reasons_add(&v->advice, ADVICE_HANDOFF);
 }
 
@@ -1299,8 +1301,8 @@ static void find_culprit(struct verdict *v, const struct analysis *a)
 		if (v->kind != VERDICT_CPU_STARVED)
 			reasons_add(&v->advice, cpu_advice(a));
 	}
-	if (facts_percent(c.handoff_ns, c.total_ns) >= VERDICT_HANDOVER && c.handoff_ns > most &&
-	    is_given_up_often(a))
+	if (facts_percent(c.handoff_ns - c.probed_ns, c.total_ns) >= VERDICT_HANDOVER &&
+	    c.handoff_ns - c.probed_ns > most && is_given_up_often(a))
 		blame_handoff(v, &c);
 	else if (!blame_call(v, a, &c))
 		blame_holders(v, a, &c, lack);

@@ -40,13 +40,14 @@ is "$(json hog.json '(lambda waited: max(": %.1f %% of all waiting (%.1f ms)" % 
 	for b in d["blame"] if b["holder_tid"] == t["tid"]) for t in d["threads"]]))(
 	sum(b["wait_ns"] for b in d["blame"]))')" True 'and its reason those of the blame, of all waiting'
 
-# acquitted NAME PROGRAM…: the GIL is not accused of anything, after at most three recordings: other programs
-# may take the CPU of a thread that has the GIL.
+# acquitted NAME PROGRAM…: by $engine, the GIL is not accused of anything, after at most three recordings: other
+# programs may take the CPU of a thread that has the GIL.
+engine=preload
 acquitted() {
-	acquitted_name=$1
+	acquitted_name="$1, $engine"
 	shift
 	for _ in 1 2 3; do
-		undisturbed "$GILTRACER" -q --probes preload -o /dev/null --json acquitted.json "$@" >/dev/null 2>&1
+		undisturbed "$GILTRACER" -q --probes $engine -o /dev/null --json acquitted.json "$@" >/dev/null 2>&1
 		acquitted_got=$(json acquitted.json '[d["verdict"]["headline"]] * d["verdict"]["kind"].startswith("gil-") *
 			(d["verdict"]["kind"] != "gil-none") + [p["text"] for p in d["patterns"]]')
 		[ "$acquitted_got" != '[]' ] || break
@@ -112,6 +113,11 @@ while time.monotonic() < until:
 EOS
 cp "$top_srcdir"/share/examples/*.py .
 
+# The probes cost more than these programs use the GIL.
+engine=uprobes
+acquitted '200 threads that are mostly idle' idle.py 200
+acquitted 'two threads that release the GIL to compute' hashing.py
+
 # program KIND NAME DIR COMMAND…: the verdict on a program is KIND, after at most three recordings. If
 # other programs used the CPUs while its threads were runnable, another verdict is right.
 program() {
@@ -135,7 +141,6 @@ program() {
 		is "$program_got" "$program_kind" "$program_name: $program_kind"
 	fi
 }
-engine=uprobes
 program gil-bound 'two spinners' spin spinners.py 0.3
 program gil-bound 'a hog among workers' hogs hog.py 0.3
 case $(json hogs.json 'd["verdict"]["because"]') in
@@ -169,14 +174,15 @@ for _ in 1 2 3; do
 done
 is "$starved" cpu-starved 'two threads on one CPU: cpu-starved'
 
-# A control group that may use a quarter of a CPU.
+# A control group that may use a quarter of a CPU, of which other programs take nothing.
 quota=$(sed -n 's/^[^ ]* \([^ ]*\) cgroup [^ ]*\bcpu\b.*/\1/p' /proc/mounts)
 quota=${quota:-/sys/fs/cgroup}/giltracer-test-$$
 limited() {
 	mkdir "$quota" && if [ -e "$quota/cpu.max" ]; then
-		echo '25000 100000' >"$quota/cpu.max"
+		echo '25000 100000' >"$quota/cpu.max" && echo 10000 >"$quota/cpu.weight"
 	else
-		echo 100000 >"$quota/cpu.cfs_period_us" && echo 25000 >"$quota/cpu.cfs_quota_us"
+		echo 100000 >"$quota/cpu.cfs_period_us" && echo 25000 >"$quota/cpu.cfs_quota_us" &&
+			echo 262144 >"$quota/cpu.shares"
 	fi
 }
 if limited 2>/dev/null; then
