@@ -30,8 +30,9 @@ struct timers {
 
 void timers_pop(struct timers *timers); /* removes the earliest; there must be one */
 
-/* The group of no overdue hold: replays the schedule unchanged. */
+/* The group of no overdue hold: replays the schedule unchanged. And of all holds: there is no GIL. */
 #define REPLAY_NO_GROUP UINT32_MAX
+#define REPLAY_NO_GIL   (UINT32_MAX - 1)
 
 /* A replay is aborted after REPLAY_STEPS for each span plus REPLAY_MORE_STEPS; this happens with
  * holds that last for days. */
@@ -348,7 +349,7 @@ static void next_span(struct replay *r, uint32_t i)
 	if (it->span == lane->spans.n)
 		return;
 	measure(r, i, it->span);
-	if (lane->spans.v[it->span].state != GIL_HOLD) {
+	if (lane->spans.v[it->span].state != GIL_HOLD || r->releasing == REPLAY_NO_GIL) {
 		begin(it, PHASE_NEXT, it->span_work, it->span_off);
 		it->span++;
 		start_part(r, i);
@@ -631,7 +632,7 @@ static bool is_vague(const struct model *m)
 }
 
 /* Whether the replay without a change waits as long as the recording. */
-static bool is_faithful(struct hogs *hogs, const struct model *m, double replayed)
+static bool is_faithful(const struct model *m, double replayed, uint64_t *ret_waited_ns)
 {
 	double handed_over = 0, waited = 0;
 
@@ -640,8 +641,7 @@ static bool is_faithful(struct hogs *hogs, const struct model *m, double replaye
 		if (m->blame.v[i].holder == MODEL_NONE)
 			handed_over += (double)m->blame.v[i].wait_ns;
 	}
-	hogs->waited_ns = (uint64_t)waited;
-	hogs->replayed_ns = (uint64_t)replayed;
+	*ret_waited_ns = (uint64_t)waited;
 	return replayed * 100 >= (waited - handed_over) * (100 - WHATIF_DIFFERENCE) &&
 	       replayed * 100 <= waited * (100 + WHATIF_DIFFERENCE);
 }
@@ -694,10 +694,47 @@ void whatif_find(struct hogs *hogs, const struct model *model, const struct stac
 		set_no_gain(hogs, NO_GAIN_TOO_LONG);
 		return;
 	}
-	if (!is_faithful(hogs, model, jobs[0].result.waited)) {
+	hogs->replayed_ns = (uint64_t)jobs[0].result.waited;
+	if (!is_faithful(model, jobs[0].result.waited, &hogs->waited_ns)) {
 		set_no_gain(hogs, NO_GAIN_DIFFERENT);
 		return;
 	}
 	for (unsigned i = 1; i < n; i++)
 		share_out(hogs, frames, &jobs[i], lost(&jobs[0].result) - lost(&jobs[i].result));
+}
+
+static struct whatif_run run_of(const struct job *job)
+{
+	return (struct whatif_run){ .cpus = job->cpus ? job->cpus : 1,
+		                    .waited_ns = (uint64_t)job->result.waited,
+		                    .shared_ns = (uint64_t)job->result.shared };
+}
+
+void whatif_free_find(struct whatif_free *ret, const struct hogs *hogs, const struct model *model,
+                      unsigned cpus, uint64_t interval_ns)
+{
+	CLEANUP(free) uint32_t *groups = xcalloc(hogs->overdue.n + 1, sizeof(*groups));
+	struct job jobs[1 + WHATIF_FREE_RUNS];
+
+	*ret = (struct whatif_free){ .no_gain = NO_GAIN_UNKNOWN };
+	if (is_vague(model))
+		return;
+	for (unsigned i = 0; i <= WHATIF_FREE_RUNS; i++)
+		jobs[i] = (struct job){ .model = model,
+			                .hogs = hogs,
+			                .groups = groups,
+			                .group = i ? REPLAY_NO_GIL : REPLAY_NO_GROUP,
+			                .cpus = (cpus ? cpus : 1) << (i ? i - 1 : 0),
+			                .interval_ns = interval_ns };
+	run_all(jobs, 1 + WHATIF_FREE_RUNS);
+	ret->no_gain = GAIN_KNOWN;
+	if (!is_faithful(model, jobs[0].result.waited, &ret->recorded_ns))
+		ret->no_gain = NO_GAIN_DIFFERENT;
+	ret->unchanged = run_of(&jobs[0]);
+	for (unsigned i = 0; i <= WHATIF_FREE_RUNS; i++) {
+		if (i)
+			ret->runs[i - 1] = run_of(&jobs[i]);
+		if (jobs[i].result.aborted)
+			ret->no_gain = NO_GAIN_TOO_LONG;
+	}
 }

@@ -38,4 +38,32 @@
 void whatif_find(struct hogs *hogs, const struct model *model, const struct stacks *frames,
                  unsigned cpus, uint64_t interval_ns);
 
+/* The replays without a GIL: with the CPUs of the machine, and with more. */
+#define WHATIF_FREE_RUNS 3
+
+/**
+ * A replay. @cpus: their number; @waited_ns, @shared_ns: what all threads lose by waiting for the GIL, and by
+ * sharing CPUs
+ */
+struct whatif_run {
+	unsigned cpus;
+	uint64_t waited_ns, shared_ns;
+};
+
+/**
+ * The recorded schedule without a GIL. What a thread does takes as long as it did, also its sleeps and its waits
+ * for locks: what a lock costs that the GIL made unnecessary, or an interpreter that is slower, is not in it.
+ * @no_gain: GAIN_KNOWN, NO_GAIN_UNKNOWN, NO_GAIN_DIFFERENT or NO_GAIN_TOO_LONG: only then there are @runs
+ * @recorded_ns: the waiting for the GIL as recorded; @unchanged: the replay with the GIL
+ */
+struct whatif_free {
+	enum no_gain no_gain;
+	uint64_t recorded_ns;
+	struct whatif_run unchanged, runs[WHATIF_FREE_RUNS];
+};
+
+/* hogs: of the model, with its overdue holds; cpus, interval_ns: as for whatif_find. */
+void whatif_free_find(struct whatif_free *ret, const struct hogs *hogs, const struct model *model,
+                      unsigned cpus, uint64_t interval_ns);
+
 #endif

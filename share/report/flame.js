@@ -54,6 +54,12 @@ export function* flameTree() {
 
 const flameDraw = inSteps(flameFill);
 
+export function flameChoose(mode) {
+	flame.mode = mode;
+	flameDraw();
+	emit("link");
+}
+
 function* flameFill() {
 	if ($("flame").hidden) return;
 	const mode = modeNow(),

@@ -8,6 +8,7 @@ import {flame} from "./flame.js";
 import {openFor, tl, tlBox, tlLayout, unhide} from "./layout.js";
 import {round} from "./math.js";
 import {pinCall, pinLane, pinSample} from "./pick.js";
+import {requests} from "./requests.js";
 import {searchRun} from "./search.js";
 import {loading} from "./store.js";
 import {sorts} from "./table.js";
@@ -120,6 +121,7 @@ export function hashText() {
 					.map(x => x[0])
 					.join(""),
 		flamePart(),
+		requests.name && "w=" + encodeURIComponent(requests.name),
 		sorts.size && "u=" + [...sorts].map(([k, s]) => [k, s.sort, +s.up].join(".")),
 		notes.size && "m=" + [...notes].map(([t, text]) => t + "." + encodeURIComponent(text)),
 		tl.opened.size && "d=" + [...tl.opened].join("."),
@@ -205,6 +207,8 @@ export function hashRead() {
 		readPin(parts.get("s"));
 		readSearch(parts.get("q"));
 		readFlame(parts.get("f"));
+		requests.name = decoded(parts.get("w"));
+		emit("requests-read");
 		tlLayout();
 		if (!/^tasks/.test(parts.get("s"))) tlBox.scrollTop = +parts.get("y") || 0;
 		if (parts.has("v") || parts.has("s")) toward("timeline");
@@ -223,7 +227,7 @@ export function hashInit() {
 	);
 	listen(tlBox, "scroll", () => emit("link"));
 	addEventListener("hashchange", () => {
-		if (location.hash === hashMine || !/^(#?$|#.*[pvstrqodfakumy]=)/.test(location.hash))
+		if (location.hash === hashMine || !/^(#?$|#.*[pvstrqodfakumyw]=)/.test(location.hash))
 			return;
 		hashMine = location.hash;
 		hashRead();

@@ -26,7 +26,9 @@ import {aboutDraw, holdsDraw, waitsDraw} from "./longest.js";
 import {holdersIn, pinSentence} from "./pick.js";
 import {pointerInit} from "./pointer.js";
 import {starvedDraw} from "./queued.js";
+import {questionsDraw, withoutGilDraw} from "./questions.js";
 import {rangeInit} from "./range.js";
+import {requestsInit} from "./requests.js";
 import {cpuPens, gilPens} from "./raster.js";
 import {stepsOf} from "./replay.js";
 import {sampledInit} from "./sampled.js";
@@ -149,6 +151,7 @@ function tablesDraw() {
 	blameDraw();
 	hogsDraw();
 	linesDraw();
+	withoutGilDraw();
 	starvedDraw();
 	tasksDraw();
 	aboutDraw();
@@ -179,6 +182,7 @@ function tablesDraw() {
 }
 
 function deepDraw() {
+	questionsDraw();
 	if (!loading.complete) return;
 	if (hardlyWaits()) asleepDraw();
 	waitsDraw();
@@ -214,6 +218,7 @@ function start() {
 	searchInit();
 	rangeInit();
 	flameInit();
+	requestsInit();
 	sampledInit();
 	hashInit();
 	exportInit();
@@ -281,6 +286,7 @@ function start() {
 		end();
 	});
 	hashRead();
+	deepDraw();
 	performance.mark("gt-overview");
 }
 

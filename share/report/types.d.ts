@@ -304,6 +304,13 @@ interface Meta {
 	source?: SourceLine[];
 	tasks?: {pass: number; groups: number; lanes: TaskLane[]};
 	meeting: {gil?: Meeting; locks?: Meeting};
+	without_gil?: {
+		known: boolean;
+		recorded_ns: number;
+		replayed_ns: number;
+		replayed_shared_ns: number;
+		runs: {cpus: number; shared_ns: number}[];
+	};
 	diff?: Tree & {a: number[]; b: number[]; a_dur_ns: number; b_dur_ns: number};
 }
 interface Overview {

@@ -53,6 +53,7 @@ is(
 ok(sums.gil.length >= 4 && sums.ns > 0, "there is some", sums);
 is(sums.cut, 0, "all of it with stacks");
 is(sums.locks, sums.lock_wait, "the locks have all waits for locks");
+ok(sums.locks > 0, "of which there are some");
 
 // What the buttons are about: the time in each one's label.
 const frames = () =>

@@ -6,12 +6,13 @@
 need chromium node playwright
 # Two threads wait for each other's work, and for one that keeps the GIL as long as it is told.
 cat >program.py <<'END'
-import sys, threading
-BIG = 7 ** int(sys.argv[1])
+import sys, threading, time
+MODULUS = (1 << 2003) - 1
 lock = threading.Lock()
 def keep():
     with lock:
-        return str(BIG % (7 ** int(sys.argv[2])))
+        time.sleep(0.001)
+        return pow(3, 1 << int(sys.argv[1]), MODULUS)
 def search(n):
     return sum(i * i for i in range(n))
 def work():
@@ -34,8 +35,8 @@ recorded() {
 	by_library -q --python "$python" --keep "$recorded_name" -o "$recorded_name.html" \
 		program.py "$@" >said 2>&1 || sed 's/^/# /' said
 }
-recorded before 40000 12000
-recorded after 40000 100
+recorded before 2000
+recorded after 20
 "$GILTRACER" diff -q -o change.html --json change.json before after >said 2>&1 || sed 's/^/# /' said
 NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) \
 	node "$top_srcdir/tests/browser/meeting.mjs" "$PWD/before.html" "$PWD/change.html" "$PWD/change.json"

@@ -281,9 +281,34 @@ static void test_idle(void)
 	       "threads that never use the GIL do not count as unknown");
 }
 
+/* Without a GIL, nobody waits for it: 8 runs beside 7 from 120 on. */
+static void test_free(void)
+{
+	struct whatif_free f;
+
+	behind_a_call();
+	find_hogs();
+	whatif_free_find(&f, &hogs, m, 1, INTERVAL_NS);
+	ok(f.no_gain == GAIN_KNOWN, "the replay with the GIL is as recorded");
+	ok(f.recorded_ns >= 115 * MS && f.recorded_ns <= 120 * MS, "which waits: %.1f ms",
+	   (double)f.recorded_ns / MS);
+	ok(f.unchanged.cpus == 1 && f.unchanged.shared_ns == 0,
+	   "one thread after the other needs one CPU");
+	/* From 120 to 200 both run at half speed. */
+	ok(f.runs[0].cpus == 1 && f.runs[0].shared_ns == 80 * MS,
+	   "without the GIL, they share it: %.3f ms", (double)f.runs[0].shared_ns / MS);
+	ok(f.runs[1].cpus == 2 && f.runs[2].cpus == 4 && !f.runs[1].shared_ns &&
+	           !f.runs[2].shared_ns,
+	   "with more CPUs, nothing is lost");
+	for (size_t i = 0; i <= WHATIF_FREE_RUNS; i++)
+		is_u64(i ? f.runs[i - 1].waited_ns : !f.unchanged.waited_ns, 0,
+		       i ? "nobody waits" : "there is a wait otherwise");
+}
+
 int main(void)
 {
 	test_one_call();
+	test_free();
 	test_asleep();
 	test_two_calls();
 	test_rest();

@@ -8,6 +8,7 @@
 
 #include "analysis/groups.h"
 #include "analysis/locks.h"
+#include "analysis/whatif.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
@@ -328,6 +329,32 @@ static void put_source(struct jsonw *w, const struct analysis *a)
 	jsonw_end(w);
 }
 
+/* What the program would wait without a GIL, if it waited for it at all. */
+static void put_without_gil(struct jsonw *w, const struct analysis *a)
+{
+	const struct hogs none = { 0 };
+	struct whatif_free f;
+
+	if (a->locks || !a->model->blame.n)
+		return;
+	whatif_free_find(&f, a->pass->hogs ? a->pass->hogs : &none, a->model, a->recording->cpus,
+	                 HOGS_INTERVAL_NS);
+	jsonw_object(w, "without_gil");
+	jsonw_bool(w, "known", f.no_gain == GAIN_KNOWN);
+	jsonw_u64(w, "recorded_ns", f.recorded_ns);
+	jsonw_u64(w, "replayed_ns", f.unchanged.waited_ns);
+	jsonw_u64(w, "replayed_shared_ns", f.unchanged.shared_ns);
+	jsonw_array(w, "runs");
+	for (unsigned i = 0; i < WHATIF_FREE_RUNS; i++) {
+		jsonw_object(w, NULL);
+		jsonw_u64(w, "cpus", f.runs[i].cpus);
+		jsonw_u64(w, "shared_ns", f.runs[i].shared_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	jsonw_end(w);
+}
+
 void meta_write(const struct analysis *a, const struct rows *rows, const struct change *change,
                 FILE *out)
 {
@@ -347,6 +374,7 @@ void meta_write(const struct analysis *a, const struct rows *rows, const struct 
 	tasks_meta(&w, a);
 	put_source(&w, a);
 	meeting_write(&w, a);
+	put_without_gil(&w, a);
 	if (change)
 		caused_diff_write(&w, change->a, change->b);
 	jsonw_end(&w);
