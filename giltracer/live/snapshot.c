@@ -789,6 +789,7 @@ static void add_thread(struct snapshots *s, struct snapshot *snapshot, size_t i)
 		.gil_address = gil,
 		.gil_of = owner_of(s, gil),
 		.gil = relation_of(s, known, task),
+		.ident = known->run_ident,
 		.torn = known->torn,
 		.state = '?',
 	};
@@ -796,6 +797,8 @@ static void add_thread(struct snapshots *s, struct snapshot *snapshot, size_t i)
 		thread->tid = task->tid;
 		thread->state = task->state;
 		thread->activity = task->activity;
+		thread->futex = thread->gil == GIL_NONE ? task->futex : 0;
+		thread->sp = task->sp;
 		memcpy(thread->name, task->name, sizeof(task->name));
 		add_name(s, i, thread);
 	}

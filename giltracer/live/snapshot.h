@@ -37,6 +37,7 @@ enum gil_relation {
  * @activity: what it is doing, judged by its system call
  * @gil: its relation to the GIL of the interpreter it is in, at @gil_address (0: unknown)
  * @gil_of: the number of the interpreter that the GIL belongs to; 0: the main one
+ * @futex: for which it sleeps, unless for the GIL; 0: none; @sp: its stack pointer then; @ident: its pthread_t
  * @torn: a stack of the thread changed during each attempt to read it; then there are no frames
  * @frames: innermost first; those in its present interpreter, then those in its other ones
  */
@@ -49,6 +50,7 @@ struct snapshot_thread {
 	enum gil_relation gil;
 	uint64_t gil_address;
 	uint32_t gil_of;
+	uint64_t futex, sp, ident;
 	bool torn;
 	VEC(struct snapshot_frame) frames;
 };

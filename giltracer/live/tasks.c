@@ -23,10 +23,11 @@
 /**
  * @activity: SAMPLE_UNKNOWN if the text does not tell
  * @futex: address of the futex for which the thread sleeps; 0: none
+ * @sp: its stack pointer then; 0: unknown
  */
 struct activity {
 	enum sample_activity activity;
-	uint64_t futex;
+	uint64_t futex, sp;
 };
 
 /* The calls that mean the same activity for any descriptor. Not every architecture has the older
@@ -96,11 +97,13 @@ static bool is_socket(pid_t pid, uint64_t fd)
 	return n > 7 && !memcmp(target, "socket:", 7);
 }
 
+#define ARGUMENTS 6
+
 /* The text is "running", "-1 SP PC" if the thread sleeps outside of a system call, or "NUMBER
- * 0xARGUMENT…". */
+ * 0xARGUMENT… SP PC". */
 static struct activity activity_of(const char *text, pid_t pid)
 {
-	struct activity ret = { SAMPLE_UNKNOWN, 0 };
+	struct activity ret = { SAMPLE_UNKNOWN, 0, 0 };
 	char *end;
 	long number;
 	uint64_t argument;
@@ -112,12 +115,15 @@ static struct activity activity_of(const char *text, pid_t pid)
 	number = strtol(text, &end, 10);
 	if (end == text)
 		return ret;
-	argument = strtoull(end, NULL, 16);
+	argument = strtoull(end, &end, 16);
 	ret.activity = number < 0 ? SAMPLE_OTHER : of_call(number);
 	if (number >= 0 && is_transfer(number))
 		ret.activity = is_socket(pid, argument) ? SAMPLE_NETWORK : SAMPLE_FILE;
-	if (ret.activity == SAMPLE_LOCK && number == SYS_futex)
-		ret.futex = argument;
+	if (ret.activity != SAMPLE_LOCK || number != SYS_futex)
+		return ret;
+	ret.futex = argument;
+	for (unsigned i = 1; i <= ARGUMENTS; i++)
+		ret.sp = strtoull(end, &end, 16);
 	return ret;
 }
 
@@ -288,6 +294,7 @@ static void read_activity(struct task *task, pid_t pid)
 	a = activity_of(text, pid);
 	task->activity = a.activity;
 	task->futex = a.futex;
+	task->sp = a.sp;
 	/* If the file is not readable, only the state is known. */
 	if (a.activity == SAMPLE_UNKNOWN && task->state == 'R')
 		task->activity = SAMPLE_RUNNING;

@@ -15,7 +15,7 @@
 /**
  * @tid: in our PID namespace; @own_tid: in the process's own
  * @name, @state: see struct snapshot_thread; as of the last look at all threads
- * @activity, @futex: see struct activity; as of the last tasks_look
+ * @activity, @futex, @sp: see struct activity; as of the last tasks_look
  * @fd: of its syscall file; -1: not open; @opens: the file is opened for each look instead
  */
 struct task {
@@ -23,7 +23,7 @@ struct task {
 	char name[16];
 	char state;
 	enum sample_activity activity;
-	uint64_t futex;
+	uint64_t futex, sp;
 	int fd;
 	bool opens, seen;
 };

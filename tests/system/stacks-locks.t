@@ -1,0 +1,45 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# giltracer stacks shows for which lock a thread waits, and which thread has it: read from an RLock, otherwise inferred
+# from the source, and marked so.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+
+# waits_for THREAD: the lock that it waits for, the thread that has it, and whether that is inferred.
+waits_for() {
+	json out "[t['lock'] and ({v: k for k, v in ${names}.items()}.get(t['lock']['holder_tid']), t['lock']['expression'],
+		t['lock']['inferred']) for t in d['threads'] if t['tid'] == ${names}['$1']][0]"
+}
+
+cp "$top_srcdir/tests/system/stacks-locks.py" .
+every_cpython pythons
+while read -r version python <&3; do
+	begun "$python" stacks-locks.py
+	names=$(cat tids)
+	ok "$version: stacks of threads that wait for locks" "$GILTRACER" stacks --json -p $pid
+	case $version in
+	3.6)
+		is "$(json out '[t["lock"] for t in d["threads"] if t["lock"]]')" '[]' "$version: no lock is shown"
+		echo >&5
+		over
+		continue
+		;;
+	esac
+	is "$(waits_for get)" "('second', 'other', True)" "$version: the lock of another thread"
+	is "$(waits_for second)" "('get', 'cache._lock', True)" "$version: a lock with another name"
+	is "$(waits_for third)" "('second', 'lock', True)" "$version: the same lock, which the source does not name"
+	case $version in
+	3.1[4-9]) is "$(waits_for want)" "('keep', 'self.again', False)" "$version: an RLock knows its owner" ;;
+	*) is "$(waits_for want)" "('keep', 'self.again', True)" "$version: an RLock's owner is inferred" ;;
+	esac
+	is "$(waits_for keep)" None "$version: a thread that waits for an event"
+	"$GILTRACER" stacks -p $pid >text
+	like "$(cat text)" '^Deadlock: [0-9]+ waits for [0-9]+, which waits for [0-9]+ \(inferred\)\.$' \
+		"$version: two threads wait for each other"
+	like "$(cat text)" \
+		'^thread [0-9]+ third: waits for the lock lock, as 1 other does, held by [0-9]+ \(inferred\), sleeping$' \
+		"$version: in words"
+	echo >&5
+	over
+done 3<pythons
+
+done_testing
