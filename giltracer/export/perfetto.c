@@ -3,7 +3,8 @@
  * Perfetto's TrackEvent protobuf. A thread has its calls on its own track, and its GIL and CPU
  * states on tracks below; a GIL has a track of its owners and one with the number of waiting
  * threads. An arrow leads from a wait to the thread that held the GIL when the wait began, where it
- * ends in an instant event. Everything is one packet sequence; each name is written once, before
+ * ends in an instant event. Another one leads from the release of a lock, or the sending of a signal, to
+ * the end of the wait. Everything is one packet sequence; each name is written once, before
  * its first use.
  */
 #include "export/export.h"
@@ -28,11 +29,17 @@
 #define BUFFER_BYTES  (256 << 10)
 #define PACKET_BYTES  256 /* of a packet without text: its eight numbers need less */
 
-/* Ids of names: states, the end of a flow, "records lost", then calls, then threads. */
-#define NAME_STATES 1
-#define NAME_ASKED  30
-#define NAME_LOST   31
-#define NAME_CALLS  32
+/* Ids of names: states, the ends of flows, waits for signals, "records lost", then calls, then threads. */
+#define NAME_STATES   1
+#define NAME_RELEASES 26
+#define NAME_GETS     27
+#define NAME_WAKES    28
+#define NAME_SIGNAL   29
+#define NAME_ASKED    30
+#define NAME_LOST     31
+#define NAME_CALLS    32
+
+_Static_assert(NAME_STATES + GIL_STATES + CPU_STATES <= NAME_RELEASES, "states have names");
 
 /* Tracks. */
 #define TRACK_LOST      1
@@ -243,17 +250,39 @@ static void put_call(void *data, uint32_t thread, const struct slice *call)
 	put_end(p, call->start_ns + call->dur_ns);
 }
 
-/* The end of the arrow that was begun last. */
-static void put_asked(struct perfetto *p, const struct walk_span *span)
+/* An end of the arrow that was begun last. */
+static void put_instant(struct perfetto *p, uint32_t thread, uint64_t at_ns, uint64_t iid,
+                        const char *name)
 {
-	intern_name(p, NAME_ASKED, "another thread starts to wait");
-	p->packet.timestamp = span->start_ns;
+	intern_name(p, iid, name);
+	p->packet.timestamp = at_ns;
 	p->event.type = PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT;
-	p->event.track_uuid = thread_track(span->holder, TRACK_GIL);
+	p->event.track_uuid = thread_track(thread, TRACK_GIL);
 	p->event.has_name_iid = true;
-	p->event.name_iid = NAME_ASKED;
+	p->event.name_iid = iid;
 	p->event.has_source_location_iid = false;
 	put_small(p, &p->packet);
+}
+
+static void put_wake(void *data, const struct walk_wake *wake)
+{
+	struct perfetto *p = data;
+
+	if (wake->signal) {
+		intern_name(p, NAME_SIGNAL, "waits for a signal");
+		put_begin(p, thread_track(wake->thread, TRACK_GIL), wake->start_ns, NAME_SIGNAL);
+		put_end(p, wake->end_ns);
+	}
+	if (wake->by == MODEL_NONE)
+		return;
+	p->flow++;
+	p->event.n_flow_ids = 1;
+	if (wake->signal)
+		put_instant(p, wake->by, wake->sent_ns, NAME_WAKES, "wakes a thread");
+	else
+		put_instant(p, wake->by, wake->sent_ns, NAME_RELEASES, "releases a lock");
+	put_instant(p, wake->thread, wake->end_ns, NAME_GETS, "ends its wait");
+	p->event.n_flow_ids = 0;
 }
 
 static void put_span(void *data, const struct walk_span *span)
@@ -275,7 +304,8 @@ static void put_span(void *data, const struct walk_span *span)
 	}
 	put_begin(p, track, span->start_ns, name);
 	if (span->holder != MODEL_NONE)
-		put_asked(p, span);
+		put_instant(p, span->holder, span->start_ns, NAME_ASKED,
+		            "another thread starts to wait");
 	p->event.track_uuid = track;
 	put_end(p, span->end_ns);
 }
@@ -392,6 +422,7 @@ int export_perfetto(const struct analysis *a, FILE *out, struct error *err)
 		.thread = put_thread,
 		.call = put_call,
 		.span = put_span,
+		.wake = put_wake,
 		.gil = put_gil,
 		.owner = put_owner,
 		.lost = put_lost,

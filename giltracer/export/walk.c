@@ -147,6 +147,51 @@ static void walk_calls(const struct recording_pass *pass, uint32_t thread,
 		ops->call(data, thread, &st->v[i]);
 }
 
+/* The last release of the lock before the thread got it. */
+static void find_release(const struct model *model, size_t span, uint64_t *work,
+                         struct walk_wake *at)
+{
+	struct model_blocked_list list = { 0 };
+
+	at->by = MODEL_NONE;
+	model_blocked(model, at->thread, span, work, &list);
+	for (size_t i = list.v.n; i-- > 0 && at->by == MODEL_NONE;) {
+		const struct model_blocked *part = &list.v.v[i];
+
+		if (part->kept || part->by == MODEL_UNKNOWN)
+			break;
+		at->by = part->by;
+		at->sent_ns = part->end_ns;
+	}
+	vec_done(&list.v);
+}
+
+static void walk_wakes(const struct model *model, uint32_t thread, uint64_t *work,
+                       const struct walk_ops *ops, void *data)
+{
+	const struct model_thread *t = &model->threads.v[thread];
+	struct walk_wake at = { .thread = thread };
+
+	for (size_t i = 0; i < t->gil.spans.n; i++) {
+		if (t->gil.spans.v[i].state != GIL_LOCK_WAIT)
+			continue;
+		at.start_ns = t->gil.spans.v[i].start_ns;
+		at.end_ns = lane_span_end(&t->gil, i);
+		find_release(model, i, work, &at);
+		ops->wake(data, &at);
+	}
+	at.signal = true;
+	for (size_t i = 0; i < t->signals.n; i++) {
+		const struct model_signal *s = &t->signals.v[i];
+
+		at.start_ns = s->from_ns;
+		at.end_ns = s->to_ns;
+		at.by = s->by < MODEL_UNKNOWN ? s->by : MODEL_NONE;
+		at.sent_ns = s->sent_ns;
+		ops->wake(data, &at);
+	}
+}
+
 static void walk_thread(const struct recording_pass *pass, uint32_t thread,
                         const struct walk_ops *ops, void *data)
 {
@@ -180,12 +225,17 @@ static void walk_gil(const struct model *model, uint32_t gil, const struct walk_
 
 void walk(const struct analysis *a, const struct walk_ops *ops, void *data)
 {
+	uint64_t work = model_blocked_work(a->model);
+
 	for (uint32_t i = 0; ops->thread && i < a->model->threads.n; i++)
 		ops->thread(data, i);
 	for (uint32_t i = 0; ops->gil && i < a->model->gils.n; i++)
 		ops->gil(data, i);
-	for (uint32_t i = 0; i < a->model->threads.n; i++)
+	for (uint32_t i = 0; i < a->model->threads.n; i++) {
 		walk_thread(a->pass, i, ops, data);
+		if (ops->wake)
+			walk_wakes(a->model, i, &work, ops, data);
+	}
 	for (uint32_t i = 0; ops->owner && i < a->model->gils.n; i++)
 		walk_gil(a->model, i, ops, data);
 	for (size_t i = 0; ops->lost && i < a->model->lost.n; i++)

@@ -35,12 +35,25 @@ struct walk_owner {
 	uint32_t thread, waiters;
 };
 
-/* Any of them may be NULL. For each thread, its calls come first, then its spans, lane by lane.
+/**
+ * A wait for a lock or a signal that ended.
+ * @signal: for a signal, as a part of the time without the GIL; otherwise it is a span of its own
+ * @by: the thread that released the lock last, or sent the signal, at @sent_ns; MODEL_NONE: none did, or
+ * unknown
+ */
+struct walk_wake {
+	uint32_t thread, by;
+	bool signal;
+	uint64_t start_ns, sent_ns, end_ns;
+};
+
+/* Any of them may be NULL. For each thread, its calls come first, then its spans, lane by lane, then the ends of its waits.
  * States without a name are omitted. */
 struct walk_ops {
 	void (*thread)(void *data, uint32_t thread);
 	void (*call)(void *data, uint32_t thread, const struct slice *call);
 	void (*span)(void *data, const struct walk_span *span);
+	void (*wake)(void *data, const struct walk_wake *wake);
 	void (*gil)(void *data, uint32_t gil);
 	void (*owner)(void *data, const struct walk_owner *owner);
 	void (*lost)(void *data, const struct model_lost *lost);

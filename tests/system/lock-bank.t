@@ -68,6 +68,30 @@ def problems():
 print(list(problems()))
 END
 
+cat >arrows.py <<'END'
+# The arrows of Perfetto's format lead from each waker to the thread that it woke.
+import collections
+import json
+import sys
+
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
+
+measured = [json.loads(line) for line in open(sys.argv[1])]
+trace = protos.Trace()
+trace.ParseFromString(open(sys.argv[2], 'rb').read())
+tracks, flows = {}, collections.defaultdict(list)
+for packet in trace.packet:
+    if packet.HasField('track_descriptor'):
+        tracks[packet.track_descriptor.uuid] = packet.track_descriptor
+    for flow in packet.track_event.flow_ids:
+        track = tracks[packet.track_event.track_uuid]
+        flows[flow].append((packet.timestamp, tracks[track.parent_uuid].thread.tid))
+missing = [w['name'] for w in measured if w['waker'] and not any(
+    [tid for _, tid in flow] == [w['waker'], w['tid']] and
+    w['began'] <= flow[0][0] <= flow[1][0] <= w['ended'] for flow in flows.values())]
+print(len(flows) > 10, missing)
+END
+
 every_cpython pythons
 while read -r version python <&3; do
 	for _ in 1 2 3; do
@@ -80,6 +104,12 @@ while read -r version python <&3; do
 		retried "$version: each wait lasts as long as measured, and ends by its waker" "$wrong"
 	done
 	is "$wrong" '[]' "$version: each wait lasts as long as measured, and ends by its waker"
+	grep -q '^#define HAVE_PROTOBUF_C 1' "$top_builddir/config.h" || continue
+	if want perfetto "$version: Perfetto's arrows"; then
+		"$GILTRACER" export -q -f perfetto -o arrows session
+		is "$("$tap_venv/bin/python" arrows.py measured arrows)" 'True []' \
+			"$version: Perfetto's arrows lead from each waker to the thread that it woke"
+	fi
 done 3<pythons
 
 leaves_nothing
