@@ -118,7 +118,7 @@ enum preload_lock_event {
 	PRELOAD_LOCK_WAITS =
 		1,          /* the thread begins to wait for a lock that another thread has taken */
 	PRELOAD_LOCK_IDLES, /* it waits for a lock that it took itself, or for an event: for a signal */
-	PRELOAD_LOCK_PARKS, /* it waits for a PyMutex, of which is not known which thread took it */
+	PRELOAD_LOCK_PARKS, /* it waits for a PyMutex; which thread took it is known of an RLock only */
 	PRELOAD_LOCK_GOT,   /* the end of a wait */
 	PRELOAD_LOCK_LEFT,  /* the end of a wait by a time-out or a signal handler */
 	PRELOAD_LOCK_POSTS, /* the thread releases the lock, in the last frame given, while others wait

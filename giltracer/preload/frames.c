@@ -120,11 +120,11 @@ static bool copy_all(const struct iovec *to, const struct iovec *from, unsigned 
 	               (unsigned long)n, 0UL) == (long)size;
 }
 
-static bool copy(void *ret, const char *from, size_t size)
+bool frames_copy(void *ret, const char *from, size_t size)
 {
 	struct iovec to = { ret, size }, of = { (void *)(uintptr_t)from, size };
 
-	return copy_all(&to, &of, 1, size);
+	return (uintptr_t)from >= 4096 && copy_all(&to, &of, 1, size);
 }
 
 /* ---- tables */
@@ -252,7 +252,7 @@ static struct {
 static const char *view(char *ret, const char *from, size_t size, bool foreign)
 {
 	if (foreign)
-		return copy(ret, from, size) ? ret : NULL;
+		return frames_copy(ret, from, size) ? ret : NULL;
 	return can_read(from) ? from : NULL;
 }
 
@@ -643,7 +643,7 @@ static const char *look_through(struct window *w, const char *at, size_t size)
 	if (at < w->from || at >= w->end || (size_t)(w->end - at) < size) {
 		w->from = (const char *)((uintptr_t)at & ~(uintptr_t)(PAGE - 1));
 		w->end = at + size > w->from + PAGE ? at + size : w->from + PAGE;
-		if (!copy(w->bytes, w->from, (size_t)(w->end - w->from))) {
+		if (!frames_copy(w->bytes, w->from, (size_t)(w->end - w->from))) {
 			w->end = w->from;
 			return NULL;
 		}
@@ -702,9 +702,9 @@ static bool read_frames(struct foreign *f)
 
 	f->count = 0;
 	w.from = w.end = NULL;
-	if (!copy(&frame, f->tstate + frames.at.frame[FRAME_CURRENT], sizeof(frame)) ||
+	if (!frames_copy(&frame, f->tstate + frames.at.frame[FRAME_CURRENT], sizeof(frame)) ||
 	    (frames.at.frame[FRAME_CURRENT2] != PYTHON_NO_OFFSET &&
-	     !copy(&frame, frame + frames.at.frame[FRAME_CURRENT2], sizeof(frame))))
+	     !frames_copy(&frame, frame + frames.at.frame[FRAME_CURRENT2], sizeof(frame))))
 		return false;
 	while (frame && functions < PRELOAD_HELD_FRAMES_MAX && f->count < FOREIGN_STEPS) {
 		const char *bytes = look_through(&w, frame, frames.frame_size);

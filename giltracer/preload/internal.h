@@ -304,6 +304,9 @@ bool frames_layout(struct python_layout *layout, const void *published);
 /* The innermost frame of this thread, which holds the GIL; NULL: unknown. */
 const char *frames_innermost(const struct gil *g);
 
+/* Copies memory that may not be mapped, or that other threads may free. */
+bool frames_copy(void *ret, const char *from, size_t size);
+
 /* The number of the stack whose innermost frame is this one, of this thread; 0: unknown. Without a
  * GIL, too. */
 uint32_t frames_from(const char *frame);

@@ -16,7 +16,9 @@
 #include "preload/locks.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <semaphore.h>
+#include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -301,6 +303,53 @@ static void begin_lot(void *(*symbol)(const char *name))
 	has_lot = t.seen;
 }
 
+/* ---- RLocks that are PyMutexes: which thread has one follows the mutex */
+
+#define MUTEX_AT 16 /* in the lock: after the header of an object, which ends with its type */
+#define OWNER_AT 8  /* after the mutex: the pthread_t; 0: none */
+#define NAME_AT  24 /* in a type */
+#define PAGE     4096
+
+static const char rlock_name[] = "_thread.RLock";
+
+/* @type: of RLocks; @other: a type that is not */
+static struct {
+	_Atomic(const char *) type, other;
+} rlocks;
+
+static bool is_rlock_type(const char *type)
+{
+	char text[sizeof(rlock_name)];
+	const char *name;
+
+	if (type == rlocks.type || type == rlocks.other)
+		return type && type == rlocks.type;
+	if (frames_copy(&name, type + NAME_AT, sizeof(name)) &&
+	    frames_copy(text, name, sizeof(text)) && !memcmp(text, rlock_name, sizeof(text)))
+		rlocks.type = type;
+	else
+		rlocks.other = type;
+	return type == rlocks.type;
+}
+
+/* The thread that has the lock, if it is an RLock; 0: unknown. Not every PyMutex is part of an object. */
+static pid_t rlock_holder(uint64_t lock)
+{
+	const char *mutex = (const char *)(uintptr_t)lock;
+	uintptr_t owner;
+
+	if (nogil_on || lock % PAGE < MUTEX_AT || PAGE - lock % PAGE < OWNER_AT + sizeof(owner) ||
+	    !is_rlock_type(*((const char *const *)(const void *)mutex - 1)))
+		return 0;
+	owner = __atomic_load_n((const uintptr_t *)(const void *)(mutex + OWNER_AT),
+	                        __ATOMIC_RELAXED);
+	/* Each thread has its own variables of the library at the same distance from its pthread_t. */
+	return owner ? stream_thread(stream_self(
+			       (const struct self *)(owner + ((uintptr_t)&self -
+	                                                      (uintptr_t)pthread_self()))))
+	             : 0;
+}
+
 /* ---- threads that spin */
 
 /*
@@ -555,7 +604,11 @@ static __attribute__((noinline)) bool begin_wait(struct wait *w, sem_t *sem)
 		return true;
 	}
 	stamp = clock_stamp();
-	locks_put(w->me, event, w->lock, event == PRELOAD_LOCK_WAITS ? holder_of(sem) : 0, stamp);
+	locks_put(w->me, event, w->lock,
+	          event == PRELOAD_LOCK_WAITS   ? holder_of(sem)
+	          : event == PRELOAD_LOCK_PARKS ? rlock_holder(w->lock)
+	                                        : 0,
+	          stamp);
 	if (event == PRELOAD_LOCK_PARKS && nogil_on)
 		nogil_describe(w->lock, stamp);
 	w->stops = event == PRELOAD_LOCK_STOPS || event == PRELOAD_LOCK_COLLECTS;

@@ -97,19 +97,11 @@ static struct {
 
 /* ---- memory that other threads may change or free */
 
-static bool copy(void *ret, const char *from, size_t size)
-{
-	struct iovec to = { ret, size }, of = { (void *)(uintptr_t)from, size };
-
-	return (uintptr_t)from >= 4096 &&
-	       syscall(SYS_process_vm_readv, process.pid, &to, 1UL, &of, 1UL, 0UL) == (long)size;
-}
-
 static const char *pointer_from(const char *p, uint64_t offset)
 {
 	const char *ret;
 
-	return copy(&ret, p + offset, sizeof(ret)) ? ret : NULL;
+	return frames_copy(&ret, p + offset, sizeof(ret)) ? ret : NULL;
 }
 
 static const char *type_of(const char *object)
@@ -155,8 +147,8 @@ static bool is_collecting(const char *tstate)
 	int collecting;
 
 	return interp &&
-	       copy(&collecting, interp + nogil.at[INTERP_GC] + nogil.at[GC_COLLECTING],
-	            sizeof(collecting)) &&
+	       frames_copy(&collecting, interp + nogil.at[INTERP_GC] + nogil.at[GC_COLLECTING],
+	                   sizeof(collecting)) &&
 	       collecting;
 }
 
@@ -193,7 +185,7 @@ static int state_of(const char *tstate)
 {
 	int state = 0;
 
-	copy(&state, tstate + nogil.at[THREAD_STATUS] + AFTER_STATUS, sizeof(state));
+	frames_copy(&state, tstate + nogil.at[THREAD_STATUS] + AFTER_STATUS, sizeof(state));
 	return state;
 }
 
@@ -216,7 +208,7 @@ const char *nogil_late(pid_t *ret_tid)
 		}
 		late = t;
 	}
-	if (late && !copy(&tid, late + nogil.at[THREAD_NATIVE_ID], sizeof(tid)))
+	if (late && !frames_copy(&tid, late + nogil.at[THREAD_NATIVE_ID], sizeof(tid)))
 		late = NULL;
 	*ret_tid = (pid_t)tid;
 	errno = saved;
@@ -346,8 +338,9 @@ static bool find_local(struct description *d, const char *frame)
 	uint64_t n;
 	size_t i;
 
-	if (!names || !copy(&n, names + nogil.at[TUPLE_SIZE], sizeof(n)) || n > VARIABLES_MAX ||
-	    !copy(locals, frame + nogil.at[FRAME_LOCALS], n * sizeof(*locals)))
+	if (!names || !frames_copy(&n, names + nogil.at[TUPLE_SIZE], sizeof(n)) ||
+	    n > VARIABLES_MAX ||
+	    !frames_copy(locals, frame + nogil.at[FRAME_LOCALS], n * sizeof(*locals)))
 		return false;
 	i = find_reference(locals, n, d->object);
 	if (i == n)
@@ -383,7 +376,7 @@ static bool find_global(struct description *d, const char *frame)
 	struct entry entries[ENTRIES_READ];
 	struct keys keys;
 
-	if (!at || !copy(&keys, at, sizeof(keys)) || keys.kind != KEYS_UNICODE ||
+	if (!at || !frames_copy(&keys, at, sizeof(keys)) || keys.kind != KEYS_UNICODE ||
 	    keys.log2_index_bytes > 24 || keys.entries > ENTRIES_MAX)
 		return false;
 	at += sizeof(keys) + ((size_t)1 << keys.log2_index_bytes);
@@ -392,7 +385,8 @@ static bool find_global(struct description *d, const char *frame)
 		const struct entry *e = &entries[i % ENTRIES_READ];
 
 		if (i % ENTRIES_READ == 0 &&
-		    !copy(entries, at + (size_t)i * sizeof(*entries), (size_t)n * sizeof(*entries)))
+		    !frames_copy(entries, at + (size_t)i * sizeof(*entries),
+		                 (size_t)n * sizeof(*entries)))
 			return false;
 		if (e->value != d->object)
 			continue;
@@ -429,7 +423,7 @@ static bool find_object(struct description *d, uint64_t lock)
 		return false;
 	memset(d->type_name, 0, TEXT_MAX);
 	for (const char *from = pointer_from(d->type, nogil.at[TYPE_NAME]), *p = from;
-	     p && p < from + TEXT_MAX - 1 && copy(&d->type_name[p - from], p, 1) &&
+	     p && p < from + TEXT_MAX - 1 && frames_copy(&d->type_name[p - from], p, 1) &&
 	     d->type_name[p - from];
 	     p++)
 		continue;

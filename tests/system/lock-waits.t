@@ -303,6 +303,7 @@ if __name__ == '__main__':
     while True:
         time.sleep(1)
 END
+sed 's/threading\.Lock/threading.RLock/g' dead.py >rdead.py
 cat >crowd.py <<'END'
 import os
 import threading
@@ -409,23 +410,25 @@ while read -r version python <&3; do
 		(l["releases"] >= 100 and l["wanted_ns"] // l["releases"] <= 1000000)])(
 			max(d["locks"], key=lambda l: l["wait_ns"]), d["verdict"])')" \
 		'[True, True]' "$version: how many threads queue, and how often it is released"
-	begun apart "$GILTRACER" -q --probes preload --python "$python" --python-trace none --json dead.json \
-		-o dead.html dead.py
-	kill -INT -$pid
-	wait $pid || :
-	over
-	# Which thread has a PyMutex is not recorded.
-	case $version in
-	3.13*) like "$(json dead.json '[len(l["threads"]) for l in d["deadlocks"]]')" '^\[2?\]$' \
-		"$version: a deadlock, if locks are semaphores" ;;
-	3.1[4-9]*) is "$(json dead.json 'd["deadlocks"]')" '[]' "$version: no deadlock is known" ;;
-	*) like "$(json dead.json 'd["verdict"]["headline"]')" \
-		'^Deadlock: 2 threads waited for each other, from [0-9.]+ s on until the end, '\
-'.*first waited for `b` \(dead\.py:6\) in first \(dead\.py:15\), which second had\.' \
-		"$version: the report after Ctrl-C tells of the deadlock"
-	like "$(json dead.json 'd["verdict"]["advice"]')" 'Take these locks in the same order everywhere' \
-		"$version: and how to prevent it" ;;
-	esac
+	for program in dead rdead; do
+		begun apart "$GILTRACER" -q --probes preload --python "$python" --python-trace none --json dead.json \
+			-o dead.html $program.py
+		kill -INT -$pid
+		wait $pid || :
+		over
+		case $program:$version in
+		# Which thread has a PyMutex is recorded if it is an RLock.
+		dead:3.13*) like "$(json dead.json '[len(l["threads"]) for l in d["deadlocks"]]')" '^\[2?\]$' \
+			"$version: a deadlock, if locks are semaphores" ;;
+		dead:3.1[4-9]*) is "$(json dead.json 'd["deadlocks"]')" '[]' "$version: no deadlock is known" ;;
+		*) like "$(json dead.json 'd["verdict"]["headline"]')" \
+			'^Deadlock: 2 threads waited for each other, from [0-9.]+ s on until the end, '\
+'.*first waited for `b` \(r?dead\.py:6\) in first \(r?dead\.py:15\), which second had\.' \
+			"$version, $program: the report after Ctrl-C tells of the deadlock"
+		like "$(json dead.json 'd["verdict"]["advice"]')" 'Take these locks in the same order everywhere' \
+			"$version, $program: and how to prevent it" ;;
+		esac
+	done
 done 3<pythons
 
 # A thread that another thread than the main one creates: the critical path is theirs, one after the other.
