@@ -1661,6 +1661,15 @@ static void judge_quality(struct verdict *v, const struct analysis *a)
 	add_flaws(&v->quality_why, &f, v->quality == QUALITY_GOOD && is_complete(a));
 }
 
+/* The first two locks that were taken in both orders; NULL: none. */
+static const struct model_order *first_inversion(const struct model *m)
+{
+	for (size_t i = 0; i < m->orders.n; i++)
+		if (model_order_is_inverted(m, i))
+			return &m->orders.v[i];
+	return NULL;
+}
+
 /* Adds waits for locks to another problem. */
 static void find_locks_too(struct verdict *v, const struct analysis *a)
 {
@@ -1668,6 +1677,10 @@ static void find_locks_too(struct verdict *v, const struct analysis *a)
 
 	if (v->kind != VERDICT_LOCK_BOUND && main_deadlock(e->model))
 		reasons_add(&v->also, REASON_DEADLOCK)->deadlock = main_deadlock(e->model);
+	else if (!main_deadlock(e->model) && first_inversion(e->model)) {
+		reasons_add(&v->also, REASON_ORDER)->order = first_inversion(e->model);
+		reasons_add(&v->advice, ADVICE_DEADLOCK);
+	}
 	if (v->kind == VERDICT_LOCK_BOUND || v->kind == VERDICT_FREE_THREADED ||
 	    e->lock_victim.percent < VERDICT_SOME || e->lock_wait_ns < VERDICT_SHORT_NS)
 		return;

@@ -138,6 +138,7 @@ enum reason_code {
 	 * ns */
 	REASON_CONVOY,
 	REASON_DEADLOCK, /* of deadlock */
+	REASON_ORDER,    /* two threads took the locks of order in both orders */
 	/* part of the critical path, which is percent of the run, is of thread, and other waited
 	 * other_percent of its life for room in a queue, in frame */
 	REASON_STAGE,
@@ -280,7 +281,7 @@ struct reason_function {
  * @chain: waits for locks, and what was done meanwhile; @caused: this explains most of the waits
  * @variable: refers to the object of type of
  * @frame, @of: where a thread was blocked, as in struct locks_place
- * @deadlock, @part: borrowed from the model and the critical path
+ * @deadlock, @order, @part: borrowed from the model and the critical path
  */
 struct reason {
 	enum reason_code code;
@@ -297,6 +298,7 @@ struct reason {
 	const struct chain *chain;
 	bool caused;
 	const struct model_deadlock *deadlock;
+	const struct model_order *order;
 	const struct path_part *part;
 };
 

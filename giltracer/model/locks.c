@@ -57,7 +57,8 @@ static uint32_t lock_of(struct model *m, uint32_t proc, const struct event *ev)
 	uint64_t key = 0;
 	uint32_t lock = find(m, proc, ev->park.address, &key);
 
-	if (lock == MODEL_NONE || is_other(&m->priv->locks.v[lock], ev)) {
+	if (lock == MODEL_NONE || is_other(&m->priv->locks.v[lock], ev) ||
+	    (m->priv->locks.v[lock].gone && !m->priv->locks.v[lock].waiters)) {
 		lock = (uint32_t)m->locks.n;
 		*vec_push(&m->locks) = (struct model_lock){ .pid = m->priv->procs.v[proc].pid,
 			                                    .address = ev->park.address,
@@ -503,8 +504,10 @@ static void release(struct model *m, uint32_t thread, uint64_t t, const struct e
 	update_span(m, thread, t);
 	if (lock == MODEL_NONE)
 		return;
-	if (ev->flags & EVF_SIGNAL)
+	if (ev->flags & EVF_SIGNAL) {
 		make_signals(m, lock);
+		m->locks.v[lock].signal = true;
+	}
 	tracker = &m->priv->locks.v[lock];
 	/* Threads that are about to be stopped may not be asleep yet: see released_before. */
 	if (tracker->waiters || m->locks.v[lock].world)
@@ -666,6 +669,36 @@ static void release_by_unknown(struct model *m, uint32_t thread, uint64_t t)
 			(struct lock_release){ t, MODEL_UNKNOWN, 0 };
 }
 
+/* The thread has taken the lock of the event while it has another one. */
+static void add_order(struct model *m, uint32_t thread, const struct event *ev)
+{
+	struct model_order order = {
+		.outer = parking_of(m, thread)->outer,
+		.inner = lock_of(m, m->priv->threads.v[thread].proc, ev),
+		.thread = thread,
+		.frame = ev->park.frame,
+		.reverse = MODEL_NONE,
+	};
+	uint32_t other = idmap_get(&m->priv->order_keys, idmap_pair(order.inner, order.outer)), id;
+
+	if (m->orders.n == MODEL_ORDERS ||
+	    !idmap_add(&m->priv->order_keys, idmap_pair(order.outer, order.inner),
+	               (uint32_t)m->orders.n, &id))
+		return;
+	if (other != IDMAP_NONE && m->orders.v[other].thread != thread)
+		order.reverse = other;
+	*vec_push(&m->orders) = order;
+}
+
+static void forget_lock(struct model *m, uint32_t thread, const struct event *ev)
+{
+	uint64_t key;
+	uint32_t lock = find(m, m->priv->threads.v[thread].proc, ev->park.address, &key);
+
+	if (lock != MODEL_NONE)
+		m->priv->locks.v[lock].gone = true;
+}
+
 static void feed_park(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
 {
 	/* What a thread does to stop the world is part of that. */
@@ -675,6 +708,15 @@ static void feed_park(struct model *m, const struct event *ev, uint32_t thread, 
 	case EV_PARK:
 	case EV_SPIN:
 		park(m, thread, t, ev);
+		break;
+	case EV_OUTER:
+		parking_of(m, thread)->outer = lock_of(m, m->priv->threads.v[thread].proc, ev);
+		break;
+	case EV_INNER:
+		add_order(m, thread, ev);
+		break;
+	case EV_GONE:
+		forget_lock(m, thread, ev);
 		break;
 	case EV_HOLDER:
 		begin_behind(m, thread, t, ev->holder.tid);
@@ -912,6 +954,8 @@ void locks_done(struct model *m)
 		vec_done(&m->priv->locks.v[i].releases);
 	vec_done(&m->priv->locks);
 	idmap_done(&m->priv->lock_keys);
+	idmap_done(&m->priv->order_keys);
+	vec_done(&m->orders);
 	vec_done(&m->locks);
 	vec_done(&m->stops);
 	vec_done(&m->lock_blame);

@@ -276,6 +276,7 @@ struct model_blame {
 /**
  * Something that threads waited for in their sleep: a PyMutex, or (world) the thread state of a
  * thread that was stopped while another one had stopped the world.
+ * @signal: a thread released it that had not taken it
  * @of: the type of the object whose lock it is, @name: that of a variable that refers to it, "" if that is
  *      not known; borrowed from the names. Set by model_finish. Two objects that were at the same address
  *      one after the other are two locks
@@ -287,7 +288,7 @@ struct model_blame {
 struct model_lock {
 	uint32_t pid;
 	uint64_t address;
-	bool world, runtime;
+	bool world, runtime, signal;
 	const char *of, *name;
 	uint64_t waits, wait_ns, longest_ns;
 	uint64_t spins, spin_ns;
@@ -343,7 +344,17 @@ struct model_lock_blame {
 };
 
 #define MODEL_DEADLOCK_THREADS 16
+#define MODEL_ORDERS           65536
 #define MODEL_DEADLOCKS        64
+
+/**
+ * A thread took a lock while it had another one: the first time, in @frame.
+ * @outer, @inner: indices in locks; @reverse: index of the order in which another thread took both the other way round;
+ * MODEL_NONE: none did
+ */
+struct model_order {
+	uint32_t outer, inner, thread, frame, reverse;
+};
 
 /**
  * Threads each of which waited, from start_ns on, for a lock that the next one had taken last and not
@@ -430,6 +441,7 @@ struct model {
 	VEC(struct model_lock_blame) lock_blame;
 	VEC(struct model_stop)
 	stops; /* in the order of their requests or, if those are not known, ends */
+	VEC(struct model_order) orders;       /* by time, at most MODEL_ORDERS */
 	VEC(struct model_deadlock) deadlocks; /* by start, at most MODEL_DEADLOCKS */
 	VEC(struct model_cpu_blame)
 	cpu_blame; /* empty unless it was recorded which thread had each
@@ -564,5 +576,14 @@ static inline uint64_t model_blocked_work(const struct model *model)
 /* Index of the first row of model->blame whose waiter is not less than this one. The rows are
  * sorted by waiter; with many threads there are very many. */
 size_t model_find_blame(const struct model *model, uint32_t waiter);
+
+/* Whether two threads took the two locks in both orders. A signal is no lock in this respect. */
+static inline bool model_order_is_inverted(const struct model *m, size_t order)
+{
+	const struct model_order *o = &m->orders.v[order];
+
+	return o->reverse != MODEL_NONE && !m->locks.v[o->outer].signal &&
+	       !m->locks.v[o->inner].signal;
+}
 
 #endif

@@ -61,6 +61,7 @@ struct cpu_move {
  *                 acquires nothing
  * @holder: the thread that had the lock when the wait began; @deadlock: index of the deadlock that the
  * wait is part of; MODEL_NONE: unknown, none
+ * @outer: the lock of its last EV_OUTER
  * @released_off: the same for its last release and drop_gil
  * @stopping: it has stopped the world, or is about to; @stop: index of the last stop that it requested or
  * ended, MODEL_NONE: it has done something else since it ended
@@ -71,7 +72,7 @@ struct cpu_move {
  * @started_ns: when it began to start the world again; 0: it has done something else since
  */
 struct parking {
-	uint32_t lock, event, holder, deadlock;
+	uint32_t lock, event, holder, deadlock, outer;
 	uint64_t event_ns;
 	uint32_t frame, lock_frame, stop;
 	bool requested_off, released_off, stopping, looks, unsure, doubted, spins;
@@ -137,6 +138,7 @@ struct lock_release {
  */
 struct lock_tracker {
 	uint32_t proc, waiters, unsure, of, name, stopped;
+	bool gone;
 	uint64_t wanted_since_ns;
 	VEC(struct lock_release) releases;
 };
@@ -210,6 +212,7 @@ struct model_private {
 	VEC(struct thread_state) threads;
 	VEC(struct gil_tracker) gils;
 	VEC(struct lock_tracker) locks;
+	struct idmap order_keys; /* of model.orders, by pair of locks */
 	VEC(struct process) procs;
 	VEC(struct prestart_thread) prestart;
 	VEC(struct cpu_tracker) cpus;

@@ -119,8 +119,8 @@ enum preload_lock_event {
 		1,          /* the thread begins to wait for a lock that another thread has taken */
 	PRELOAD_LOCK_IDLES, /* it waits for a lock that it took itself, or for an event: for a signal */
 	PRELOAD_LOCK_PARKS, /* it waits for a PyMutex; which thread took it is known of an RLock only */
-	PRELOAD_LOCK_GOT,   /* the end of a wait */
-	PRELOAD_LOCK_LEFT,  /* the end of a wait by a time-out or a signal handler */
+	PRELOAD_LOCK_GOT,  /* the end of a wait */
+	PRELOAD_LOCK_LEFT, /* the end of a wait by a time-out or a signal handler */
 	PRELOAD_LOCK_POSTS, /* the thread releases the lock, in the last frame given, while others wait
 	                     * for it */
 	PRELOAD_LOCK_MISSED, /* the end of a wait; the release that ended it may not be recorded */
@@ -136,6 +136,11 @@ enum preload_lock_event {
 	PRELOAD_LOCK_LATE, /* it still waits for others to stop; instead of an address: the only thread that has
 	                    * not; in the last frame given, that thread's own */
 	PRELOAD_LOCK_STARTS, /* the thread begins to start the others again, in the last frame given */
+	/* Two events: the thread has taken the lock of INNER, in the last frame given, while it has that of OUTER. Not
+	 * every time, and only of semaphores. */
+	PRELOAD_LOCK_OUTER,
+	PRELOAD_LOCK_INNER,
+	PRELOAD_LOCK_GONE, /* it is destroyed; another one may be made at its address */
 	PRELOAD_LOCK_EVENTS,
 };
 

@@ -223,11 +223,15 @@ static inline bool is_of(uint64_t entry, const sem_t *sem)
 	return entry % (UINT64_C(1) << TAKEN_ADDRESS) == (uintptr_t)sem >> (TAKEN_AT + TAKEN_BITS);
 }
 
+static void note_order(const sem_t *outer, const sem_t *inner);
+
 static inline void note_taken(const sem_t *sem)
 {
 	self.took[1] = self.took[0];
 	self.took[0] = sem;
 	atomic_store_explicit(taken_entry(sem), taken_by(sem, &self), memory_order_relaxed);
+	if (UNLIKELY(self.took[1] != NULL))
+		note_order(self.took[1], sem);
 }
 
 /* Whether another thread than this one is known to have taken the semaphore. */
@@ -451,6 +455,72 @@ static inline bool is_recorded(struct self *me)
 			join_look(clock_stamp());
 	}
 	return process.on && me->has_had_gil;
+}
+
+/* ---- the order in which a thread takes two locks */
+
+#define PAIRS_BITS 10
+
+/* Pairs that have been recorded, by hash. One may take the place of another one, which is then recorded
+ * again. */
+static _Atomic uint64_t pairs[1 << PAIRS_BITS];
+
+/* A bit for the locks of these pairs, by hash. */
+static _Atomic uint64_t paired[1 << (PAIRS_BITS - 6)];
+
+static inline uint64_t pair_bit(const sem_t *sem, _Atomic uint64_t **ret_word)
+{
+	uint32_t at = mix((uintptr_t)sem >> TAKEN_AT) % (1 << PAIRS_BITS);
+
+	*ret_word = &paired[at / 64];
+	return UINT64_C(1) << at % 64;
+}
+
+static void add_paired(const sem_t *sem)
+{
+	_Atomic uint64_t *word;
+	uint64_t bit = pair_bit(sem, &word);
+
+	if (!(atomic_load_explicit(word, memory_order_relaxed) & bit))
+		atomic_fetch_or(word, bit);
+}
+
+static __attribute__((noinline, cold)) void put_order(struct self *me, const sem_t *outer,
+                                                      const sem_t *inner)
+{
+	const struct gil *g = gils_held(me);
+	uint64_t stamp = clock_stamp();
+	int saved = errno;
+
+	stream_put_frame(me, frames_from(g ? frames_innermost(g) : me->released_in));
+	locks_put(me, PRELOAD_LOCK_OUTER, (uintptr_t)outer, 0, stamp);
+	locks_put(me, PRELOAD_LOCK_INNER, (uintptr_t)inner, 0, stamp);
+	add_paired(outer);
+	add_paired(inner);
+	errno = saved;
+}
+
+/* The thread has taken both, unless one of them is a signal or another thread has released it since. */
+static __attribute__((noinline)) void note_order(const sem_t *outer, const sem_t *inner)
+{
+	uint64_t pair = (uintptr_t)outer * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)inner;
+	_Atomic uint64_t *place = &pairs[mix(pair) % (1 << PAIRS_BITS)];
+	struct self *me = &self;
+
+	if (*taken_entry(outer) != taken_by(outer, me) || is_signal(outer) || is_signal(inner) ||
+	    atomic_load_explicit(place, memory_order_relaxed) == pair || !is_recorded(me))
+		return;
+	atomic_store_explicit(place, pair, memory_order_relaxed);
+	put_order(me, outer, inner);
+}
+
+static void note_gone(const sem_t *sem)
+{
+	_Atomic uint64_t *word;
+	uint64_t bit = pair_bit(sem, &word);
+
+	if (UNLIKELY(atomic_load_explicit(word, memory_order_relaxed) & bit) && is_recorded(&self))
+		locks_put(&self, PRELOAD_LOCK_GONE, (uintptr_t)sem, 0, clock_stamp());
 }
 
 void locks_end_spin(struct self *me)
@@ -735,6 +805,7 @@ EXPORT int sem_destroy(sem_t *sem)
 {
 	need_real();
 	forget_signal(sem);
+	note_gone(sem);
 	return real.destroy(sem);
 }
 

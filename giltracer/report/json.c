@@ -294,6 +294,33 @@ static void put_chains(struct jsonw *w, const struct analysis *a, size_t most)
 	jsonw_end(w);
 }
 
+static void put_order(struct jsonw *w, const struct analysis *a, const struct model_order *order)
+{
+	jsonw_object(w, NULL);
+	json_tid(w, "tid", a->model, order->thread);
+	put_lock_name(w, a, order->frame);
+	jsonw_end(w);
+}
+
+/* Pairs of locks that were taken in both orders; at most this many. */
+static void put_orders(struct jsonw *w, const struct analysis *a, size_t most)
+{
+	const struct model *m = a->model;
+	size_t n = 0;
+
+	jsonw_array(w, "lock_orders");
+	for (size_t i = 0; i < m->orders.n && n < most; i++) {
+		if (!model_order_is_inverted(m, i))
+			continue;
+		n++;
+		jsonw_array(w, NULL);
+		put_order(w, a, &m->orders.v[m->orders.v[i].reverse]);
+		put_order(w, a, &m->orders.v[i]);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+}
+
 static void put_path(struct jsonw *w, const struct analysis *a, size_t most)
 {
 	static const char *const reasons[PATH_REASONS] = {
@@ -388,9 +415,9 @@ static void put_stops(struct jsonw *w, const struct analysis *a, size_t most)
  * were not recorded. */
 static void locks_json(struct jsonw *w, const struct analysis *a, size_t most)
 {
-	static const char *const keys[] = { "locks",     "lock_blame",    "lock_chains",
-		                            "deadlocks", "critical_path", "blocked",
-		                            "stops" };
+	static const char *const keys[] = { "locks",       "lock_blame", "lock_chains",
+		                            "lock_orders", "deadlocks",  "critical_path",
+		                            "blocked",     "stops" };
 
 	if (!a->pass->locks_known) {
 		for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
@@ -400,6 +427,7 @@ static void locks_json(struct jsonw *w, const struct analysis *a, size_t most)
 	put_locks(w, a->model);
 	put_lock_blame(w, a, most);
 	put_chains(w, a, most);
+	put_orders(w, a, most);
 	put_deadlocks(w, a);
 	put_path(w, a, most);
 	put_places(w, a);

@@ -644,6 +644,19 @@ static void add_deadlock(struct str *out, const struct analysis *a, const struct
 	}
 }
 
+/* Which thread took which of two locks while it had the other one. */
+static void add_order(struct str *out, const struct analysis *a, const struct model_order *order)
+{
+	const struct model_order *other = &a->model->orders.v[order->reverse];
+	CLEANUP(str_done)
+	struct str one = thread_of(a, other->thread), two = thread_of(a, order->thread);
+	CLEANUP(str_done) struct str first = { 0 }, second = { 0 };
+
+	add_lock_in(&first, a, other->frame);
+	add_lock_in(&second, a, order->frame);
+	say_lock_order(out, str_get(&one), str_get(&first), str_get(&two), str_get(&second));
+}
+
 /* A stage of a pipeline, and one that waits for it. */
 static void add_stage(struct str *out, const struct analysis *a, const struct reason *r)
 {
@@ -1142,6 +1155,9 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 		return;
 	case REASON_DEADLOCK:
 		add_deadlock(out, a, r);
+		return;
+	case REASON_ORDER:
+		add_order(out, a, r->order);
 		return;
 	case REASON_STAGE:
 		add_stage(out, a, r);

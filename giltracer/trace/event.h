@@ -20,8 +20,11 @@ enum event_type {
 	              * It may come later than its time, but before the release */
 
 	/* What blocks in a free-threaded interpreter. */
-	EV_PARK,       /* the thread is about to sleep in _PyParkingLot_Park; .park */
-	EV_HOLDER,     /* .holder has the lock for which tid has begun to wait at the same time */
+	EV_PARK,   /* the thread is about to sleep in _PyParkingLot_Park; .park */
+	EV_HOLDER, /* .holder has the lock for which tid has begun to wait at the same time */
+	EV_OUTER, /* the thread has taken the lock of the next EV_INNER while it has .park.address */
+	EV_INNER,      /* see there; .park.frame: where */
+	EV_GONE,       /* .park.address is no lock any more */
 	EV_PARKED,     /* returns from _PyParkingLot_Park */
 	EV_UNPARK,     /* the thread wakes the threads that are parked at .park.address, if any */
 	EV_SPIN,       /* the thread tries to get a lock again and again, without sleeping; .park */

@@ -20,6 +20,9 @@ const char *event_type_name(unsigned type)
 		[EV_ASKED] = "asked",
 		[EV_PARK] = "park",
 		[EV_HOLDER] = "holder",
+		[EV_OUTER] = "outer",
+		[EV_INNER] = "inner",
+		[EV_GONE] = "gone",
 		[EV_PARKED] = "parked",
 		[EV_UNPARK] = "unpark",
 		[EV_SPIN] = "spin",
@@ -78,6 +81,9 @@ static void print_detail(FILE *out, const struct source *source, const struct ev
 		break;
 	case EV_PARK:
 	case EV_UNPARK:
+	case EV_OUTER:
+	case EV_INNER:
+	case EV_GONE:
 	case EV_SPIN:
 	case EV_LATE:
 		print_park(out, source, ev);

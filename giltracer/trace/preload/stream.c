@@ -283,6 +283,15 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		                                          : 0;
 		ret->type = EV_PARKED;
 		return 1;
+	case PRELOAD_LOCK_OUTER:
+		ret->type = EV_OUTER;
+		return 1;
+	case PRELOAD_LOCK_INNER:
+		ret->type = EV_INNER;
+		return 1;
+	case PRELOAD_LOCK_GONE:
+		ret->type = EV_GONE;
+		return 1;
 	case PRELOAD_LOCK_SIGNALS:
 	case PRELOAD_LOCK_POSTS:
 		ret->type = EV_UNPARK;
