@@ -28,15 +28,23 @@
 /* Every CPython, stripped or not, exports this from the file that contains the GIL. */
 #define LANDMARK "PyEval_SaveThread"
 
-/* Runs on any Python since 2.6, so that other interpreters can be refused by name. */
+/* Runs on any Python since 2.6, so that other interpreters can be refused by name. CPython 3 imports nothing
+ * but os, because json and platform take as long as its own start. */
 static const char ask_identity[] =
 	"import sys\n"
 	"sys.path[:] = [p for p in sys.path if p]\n"
-	"import json, os, platform\n"
-	"try:\n"
-	" from sysconfig import get_config_var as var\n"
-	"except ImportError:\n"
-	" var = lambda name: None\n"
+	"import os\n"
+	"if getattr(getattr(sys, 'implementation', None), 'name', '') == 'cpython':\n"
+	" name = 'CPython'\n"
+	" def text(of):\n"
+	"  units = []\n"
+	"  for c in map(ord, of):\n"
+	"   units += [c] if c < 65536 else [0xd7c0 + (c >> 10), 0xdc00 + (c & 1023)]\n"
+	"  return '\"' + ''.join(['\\\\u%04x' % u for u in units]) + '\"'\n"
+	"else:\n"
+	" import platform\n"
+	" name = platform.python_implementation()\n"
+	" from json import dumps as text\n"
 	"try:\n"
 	" maps = [l.rstrip('\\n').split(None, 5) for l in open('/proc/self/maps')]\n"
 	"except Exception:\n"
@@ -45,14 +53,15 @@ static const char ask_identity[] =
 	"for m in maps:\n"
 	" if len(m) == 6 and 'x' in m[1] and m[5].startswith('/') and m[5] not in files:\n"
 	"  files.append(m[5])\n"
-	"os.write(1, ('" MARK "' + json.dumps({\n"
-	" 'executable': sys.executable or '',\n"
-	" 'image': os.readlink('/proc/self/exe'),\n"
-	" 'files': files,\n"
-	" 'implementation': platform.python_implementation(),\n"
-	" 'version': list(sys.version_info[:3]),\n"
-	" 'free_threaded': bool(var('Py_GIL_DISABLED')),\n"
-	" 'debug': hasattr(sys, 'gettotalrefcount')}) + '\\n').encode())\n";
+	"free_threaded = 't' in getattr(sys, 'abiflags', '')\n"
+	"os.write(1, ('" MARK "{'\n"
+	" '\"executable\":' + text(sys.executable or '') + ',"
+	"\"image\":' + text(os.readlink('/proc/self/exe')) + ',"
+	"\"files\":[' + ','.join(map(text, files)) + '],"
+	"\"implementation\":' + text(name) + ',"
+	"\"version\":' + str(list(sys.version_info[:3])) + ',"
+	"\"free_threaded\":' + str(free_threaded).lower() + ',"
+	"\"debug\":' + str(hasattr(sys, 'gettotalrefcount')).lower() + '}\\n').encode())\n";
 
 /* Prints the version of VizTracer or, if there is none, whether pip would refuse to install it here
  * (PEP 668). */
