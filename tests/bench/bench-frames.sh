@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The cost of fetching Python frames for the traced program: a loop that does nothing but release and take
-# the GIL, recorded with 1 and with 4 frames, against none.
+# The cost of uprobes for the traced program, a loop that does nothing but release and take the GIL: recorded
+# with 1, 2 and 4 frames, against none; and with each of the probes alone, by perf.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${top_builddir:=$top_srcdir}"
@@ -31,8 +31,8 @@ if __name__ == '__main__':
 END
 python3 turns.py >turns.bare
 for _ in 1 2 3 4 5; do
-	for frames in 0 1 4; do
-		"$GILTRACER" record -q --python-trace none --frames $frames -o session turns.py \
+	for frames in 0 1 2 4; do
+		"$GILTRACER" record -q --probes uprobes --python-trace none --python python3 --frames $frames -o session turns.py \
 			>>turns.$frames
 		rm -rf session
 	done
@@ -41,7 +41,31 @@ median() {
 	sort -n "$1" | sed -n 3p
 }
 echo "  bare_ns_per_turn $(cat turns.bare) 1"
-for frames in 0 1 4; do
+for frames in 0 1 2 4; do
 	awk -v f=$frames -v ns="$(median turns.$frames)" -v none="$(median turns.0)" \
 		'BEGIN { printf "  frames_%d_ns_per_turn %.0f %.3f\n", f, ns, ns / none }'
 done
+python3 "$top_srcdir/tests/bench/compare.py" 'uprobes, 2 frames, worst loop' '<=9' \
+	"$(awk -v ns="$(median turns.2)" -v bare="$(cat turns.bare)" 'BEGIN { print ns / bare }')"
+
+# While something is recorded, its probes are in the kernel.
+cat >wait.py <<'END'
+import sys
+
+if __name__ == '__main__':
+    print('ready', flush=True)
+    sys.stdin.read()
+END
+mkfifo ready go
+"$GILTRACER" record -q --probes uprobes --python-trace none --python python3 -o session wait.py <go >ready &
+exec 8>go
+read -r _ <ready
+events=$(cd /sys/kernel/tracing/events && echo giltracer_*/*gil*)
+for event in $events; do
+	event=$(echo "$event" | tr / :)
+	perf record -q -N -B -o perf.data -e "$event" python3 turns.py >turns.one 2>/dev/null || continue
+	awk -v event="${event#*:}" -v bare="$(cat turns.bare)" \
+		'{ printf "  probe_%s_ns_per_turn %.0f more\n", event, $1 - bare }' turns.one
+done
+exec 8>&-
+wait

@@ -12,6 +12,10 @@ if command -v perf >/dev/null && make_session; then
 	python3 "$top_srcdir/tests/bench/compare.py" --cpu 'report / perf script' 12 7 \
 		"perf script --ns --no-inline -i '$session/gil.perf.data' >/dev/null" \
 		"'$GILTRACER' report -q -o '$scratch/report.html' '$session'"
+	[ -z "${GILTRACER_BENCH_RELEASE:-}" ] ||
+		python3 "$top_srcdir/tests/bench/compare.py" --cpu 'report / last release' 0.95 7 \
+			"'$GILTRACER_BENCH_RELEASE' report -q -o '$scratch/report.html' '$session'" \
+			"'$GILTRACER' report -q -o '$scratch/report.html' '$session'"
 	"$GILTRACER" report -q -o "$scratch/report.html" --json "$scratch/report.json" "$session"
 	python3 -c 'import json, sys
 print("  report_events %d events" % json.load(open(sys.argv[1]))["passes"][0]["events"])' \

@@ -8,8 +8,8 @@ row on the time of the CPUs, user and system, which hardly depends on what else 
 
 compare.py NAME TARGET RATIO: a ratio that was measured otherwise.
 
-TARGET is the ratio that is asked for; a prefix of "<=" asks for at most it (an overhead). The name of
-a row that misses its target is added to the file that GILTRACER_BENCH_MISSED names, if it does.
+TARGET is the ratio that is asked for; a prefix of "<=" asks for at most it (an overhead). Rows are added
+to the file that GILTRACER_BENCH_TABLE names, if it does.
 """
 import os
 import statistics
@@ -32,14 +32,21 @@ def run(command):
 def row(name, target, ratio, baseline="-", ours="-", memory="-"):
     wanted = float(target.lstrip("<="))
     met = ratio <= wanted if target.startswith("<=") else ratio >= wanted
-    print(
-        "%-38s %10s %10s %9.*f %9s %-6s %9s"
-        % (name, baseline, ours, 1 if ratio >= 3 else 2, ratio, target, "met" if met else "MISSED", memory)
+    line = "%-38s %10s %10s %9.*f %9s %-6s %9s" % (
+        name,
+        baseline,
+        ours,
+        1 if ratio >= 3 else 2,
+        ratio,
+        target,
+        "met" if met else "MISSED",
+        memory,
     )
-    missed = os.environ.get("GILTRACER_BENCH_MISSED")
-    if missed and not met:
-        with open(missed, "a", encoding="utf-8") as f:
-            f.write(name + "\n")
+    print(line, flush=True)
+    table = os.environ.get("GILTRACER_BENCH_TABLE")
+    if table:
+        with open(table, "a", encoding="utf-8") as f:
+            f.write(line + "\n")
 
 
 def compared(name, target, pairs, what):
