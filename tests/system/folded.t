@@ -62,5 +62,10 @@ else
 	skip "needs viztracer: $(how_to_get viztracer)" 'by calls of Python'
 fi
 
+ok 'with the calls that the library records' by_library record -q --python "$(cpython 3.11)" -o native "$program"
+ok 'and exported' "$GILTRACER" export -q -f folded native -o on
+like "$(cat on)" ';[^;]* \(threading\.py:[0-9]+\)[; ]' 'a file of the library is named without its folder'
+like "$(cat on)" "spin \($program:[0-9]+\)|\? \($program:[0-9]+\)" 'a file of the program with it'
+
 leaves_nothing
 done_testing
