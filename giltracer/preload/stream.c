@@ -214,35 +214,55 @@ static void write_header(const struct stream *s)
 
 /* ---- threads that have streams */
 
-/* By hash: stream_self() << TID_BITS | tid. Of two threads in one place, one is unknown. */
-#define THREADS_BITS 12
-#define TID_BITS     22
+/* By hash: stream_self() << TID_BITS | tid. A thread for which there is no place is unknown; it takes that of no
+ * other, which may live for longer. */
+#define THREADS_BITS   9
+#define THREADS_PLACES 8
+#define TID_BITS       22
 
-static _Atomic uint64_t threads[1 << THREADS_BITS];
+static struct {
+	_Atomic uint64_t place[THREADS_PLACES];
+} __attribute__((aligned(64))) threads[1 << THREADS_BITS];
 
-static _Atomic uint64_t *thread_place(uintptr_t of)
+static _Atomic uint64_t *places_of(uintptr_t of)
 {
-	return &threads[of * UINT64_C(0x9e3779b97f4a7c15) >> (64 - THREADS_BITS)];
+	return threads[of * UINT64_C(0x9e3779b97f4a7c15) >> (64 - THREADS_BITS)].place;
 }
 
 pid_t stream_thread(uintptr_t of)
 {
-	uint64_t entry = *thread_place(of);
+	const _Atomic uint64_t *place = places_of(of);
 
-	return entry >> TID_BITS == of ? (pid_t)(entry % (1u << TID_BITS)) : 0;
-}
+	for (unsigned i = 0; i < THREADS_PLACES; i++) {
+		uint64_t entry = place[i];
 
-static void thread_has_stream(const struct self *me)
-{
-	if (me->tid < 1 << TID_BITS)
-		*thread_place(stream_self(me)) = (uint64_t)stream_self(me) << TID_BITS |
-		                                 (uint64_t)me->tid;
+		if (entry && entry >> TID_BITS == of)
+			return (pid_t)(entry % (1u << TID_BITS));
+	}
+	return 0;
 }
 
 static void thread_has_none(const struct self *me)
 {
-	if (stream_thread(stream_self(me)) == me->tid)
-		*thread_place(stream_self(me)) = 0;
+	_Atomic uint64_t *place = places_of(stream_self(me));
+
+	for (unsigned i = 0; i < THREADS_PLACES; i++)
+		if (place[i] && place[i] >> TID_BITS == stream_self(me))
+			place[i] = 0;
+}
+
+static void thread_has_stream(const struct self *me)
+{
+	const uint64_t entry = (uint64_t)stream_self(me) << TID_BITS | (uint64_t)me->tid;
+	_Atomic uint64_t *place = places_of(stream_self(me));
+
+	thread_has_none(me); /* one that had the same memory, and whose end was not noticed */
+	for (unsigned i = 0; me->tid < 1 << TID_BITS && i < THREADS_PLACES; i++) {
+		uint64_t none = 0;
+
+		if (atomic_compare_exchange_strong(&place[i], &none, entry))
+			return;
+	}
 }
 
 /* ---- assignment of streams to threads */
@@ -496,7 +516,6 @@ void stream_in_child(void)
 		if (s->header)
 			munmap(s->header, (size_t)page);
 	}
-	for (unsigned i = 0; i < 1 << THREADS_BITS; i++)
-		threads[i] = 0;
+	memset((void *)threads, 0, sizeof(threads));
 	stream_again();
 }

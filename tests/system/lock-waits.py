@@ -250,14 +250,17 @@ def forks():
     thread = threading.Thread(target=holds, name='fork-holds')
     thread.start()
     taken.wait()
+    result, to = os.pipe()
     child = os.fork()
     if not child:
+        began, delayed = now(), delay()
         lock.acquire(timeout=2 * HELD)
+        os.write(to, b'%d %d' % since(began, delayed))
         os._exit(0)
     os.waitpid(child, 0)
     done.set()
     thread.join()
-    measured['child'] = child
+    measured['child'], measured['child-waits'] = child, [int(ns) for ns in os.read(result, 99).split()]
 
 
 def consume(q):
@@ -370,8 +373,10 @@ def time_outs():
     lock.acquire()
 
     def impatient():
+        began, delayed = now(), delay()
         for _ in range(3):
             lock.acquire(timeout=HELD)
+        measured['impatient'] = since(began, delayed)
     thread = threading.Thread(target=impatient, name='impatient')
     thread.start()
     thread.join()
