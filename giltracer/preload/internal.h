@@ -167,7 +167,7 @@ struct self {
 	const struct gil *slot_gil;
 	bool was_counted, putting_lock, has_had_gil, stops, waits_for_import;
 	const char *released_in;
-	const void *took[2];
+	const void *took[2], *ordered[2];
 	struct spin spin;
 	struct init_call mutex[2], cond;
 	uint32_t recording;

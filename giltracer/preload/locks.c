@@ -230,7 +230,8 @@ static inline void note_taken(const sem_t *sem)
 	self.took[1] = self.took[0];
 	self.took[0] = sem;
 	atomic_store_explicit(taken_entry(sem), taken_by(sem, &self), memory_order_relaxed);
-	if (UNLIKELY(self.took[1] != NULL))
+	/* Before 3.13, each thread but the main one has a lock for as long as it lives. */
+	if (self.took[1] && (self.took[1] != self.ordered[0] || sem != self.ordered[1]))
 		note_order(self.took[1], sem);
 }
 
@@ -508,7 +509,11 @@ static __attribute__((noinline)) void note_order(const sem_t *outer, const sem_t
 	struct self *me = &self;
 
 	if (*taken_entry(outer) != taken_by(outer, me) || is_signal(outer) || is_signal(inner) ||
-	    atomic_load_explicit(place, memory_order_relaxed) == pair || !is_recorded(me))
+	    !is_recorded(me))
+		return;
+	me->ordered[0] = outer;
+	me->ordered[1] = inner;
+	if (atomic_load_explicit(place, memory_order_relaxed) == pair)
 		return;
 	atomic_store_explicit(place, pair, memory_order_relaxed);
 	put_order(me, outer, inner);
