@@ -681,7 +681,9 @@ static void add_order(struct model *m, uint32_t thread, const struct event *ev)
 	};
 	uint32_t other = idmap_get(&m->priv->order_keys, idmap_pair(order.inner, order.outer)), id;
 
-	if (m->orders.n == MODEL_ORDERS ||
+	/* Records may be lost between the two events. */
+	parking_of(m, thread)->outer = MODEL_NONE;
+	if (order.outer == MODEL_NONE || m->orders.n == MODEL_ORDERS ||
 	    !idmap_add(&m->priv->order_keys, idmap_pair(order.outer, order.inner),
 	               (uint32_t)m->orders.n, &id))
 		return;

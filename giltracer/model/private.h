@@ -61,7 +61,7 @@ struct cpu_move {
  *                 acquires nothing
  * @holder: the thread that had the lock when the wait began; @deadlock: index of the deadlock that the
  * wait is part of; MODEL_NONE: unknown, none
- * @outer: the lock of its last EV_OUTER
+ * @outer: the lock of its last EV_OUTER, until the EV_INNER
  * @released_off: the same for its last release and drop_gil
  * @stopping: it has stopped the world, or is about to; @stop: index of the last stop that it requested or
  * ended, MODEL_NONE: it has done something else since it ended

@@ -817,6 +817,10 @@ EXPORT int sem_destroy(sem_t *sem)
 /* Threads that wait, or have a lock, do not exist in the child, except for the one that forked. */
 void locks_in_child(void)
 {
+	for (unsigned i = 0; i < 1 << PAIRS_BITS; i++)
+		if (pairs[i])
+			pairs[i] = 0;
+	self.ordered[0] = NULL;
 	for (unsigned i = 0; i < 1 << TAKEN_BITS; i++)
 		if (taken[i] >> TAKEN_ADDRESS != stream_self(&self))
 			taken[i] = 0;
