@@ -375,6 +375,7 @@ struct preload_control {
 	uint32_t stopped;
 	uint32_t calls;   /* of Python are recorded, also in processes that are started afresh */
 	uint32_t c_calls; /* calls of C functions are recorded, too */
+	uint32_t mutexes; /* waits for mutexes of C code are recorded, too */
 	uint32_t began;   /* a process with CPython has begun to run a program */
 	uint32_t alone;
 	uint32_t slow;

@@ -421,7 +421,7 @@ void handover_begin(uint64_t turn_ns);
  */
 struct process {
 	_Atomic bool on;
-	bool joined, has_key, sealed, watches, forked, keeps_log;
+	bool joined, mutexes, has_key, sealed, watches, forked, keeps_log;
 	uint64_t parents, forked_by;
 	uint32_t recording;
 	pid_t pid;

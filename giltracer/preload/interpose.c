@@ -10,6 +10,7 @@
  */
 #include "preload/count.h"
 #include "preload/internal.h"
+#include "preload/locks.h"
 #include "preload/nogil.h"
 
 #include <dlfcn.h>
@@ -170,13 +171,24 @@ static __attribute__((noinline)) int lock_gil(struct gil *g, pthread_mutex_t *mu
 	return ret;
 }
 
+/* What is wrong with a mutex, the function that waits tells. */
+static __attribute__((noinline)) int lock_other(pthread_mutex_t *mutex)
+{
+	int ret = real_mutex_trylock(mutex);
+
+	if (ret == 0 || ret == EOWNERDEAD)
+		return ret;
+	return ret == EBUSY ? locks_take_mutex(mutex, real_mutex_trylock, real_mutex_lock)
+	                    : real_mutex_lock(mutex);
+}
+
 EXPORT int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	struct gil *g = gils_of_mutex(mutex);
 
 	if (UNLIKELY(g != NULL) && g->holder != &self)
 		return lock_gil(g, mutex);
-	return real_mutex_lock(mutex);
+	return UNLIKELY(process.mutexes) && !g ? lock_other(mutex) : real_mutex_lock(mutex);
 }
 
 /* If no other thread has held the GIL since, the stamp cannot precede another thread's release,
@@ -255,6 +267,8 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
 	struct gil *g = gils_of_mutex(mutex);
 
+	if (UNLIKELY(process.mutexes) && !g)
+		locks_mutex_free(mutex);
 	return g ? unlock_gil(g, mutex) : real_mutex_unlock(mutex);
 }
 

@@ -775,7 +775,7 @@ static __attribute__((noinline)) void posted(const struct waits *w, const sem_t 
 		stream_put_frame(me, frames_from(nogil_frame()));
 	} else {
 		g = gils_held(me);
-		stream_put_frame(me, g ? frames_from(frames_innermost(g)) : 0);
+		stream_put_frame(me, frames_from(g ? frames_innermost(g) : me->released_in));
 	}
 	if (me->stops && lock & IS_WORLD) {
 		locks_put(me, PRELOAD_LOCK_STARTS, 0, 0, stamp);
@@ -797,6 +797,58 @@ EXPORT int sem_post(sem_t *sem)
 		posted(w, sem);
 	note_released(sem);
 	return real.post(sem);
+}
+
+/* ---- mutexes of C code */
+
+#ifdef __GLIBC__
+static pid_t owner_of(const pthread_mutex_t *mutex)
+{
+	return mutex->__data.__owner;
+}
+#else
+static pid_t owner_of(const pthread_mutex_t *mutex)
+{
+	(void)mutex;
+	return 0;
+}
+#endif
+
+int locks_take_mutex(pthread_mutex_t *mutex, int (*try)(pthread_mutex_t *),
+                     int (*lock)(pthread_mutex_t *))
+{
+	struct self *me = join_self();
+	struct waits *w = waits_of((const sem_t *)(const void *)mutex);
+	unsigned place;
+	int ret;
+
+	if (!is_recorded(me) || gils_held(me) || me->taking)
+		return lock(mutex);
+	locks_end_spin(me);
+	stream_put_frame(me, frames_from(nogil_on ? nogil_frame() : me->released_in));
+	place = publish(w, (const sem_t *)(const void *)mutex, (uintptr_t)mutex);
+	/* A release that came before this place was published has not been recorded. */
+	ret = try(mutex);
+	if (ret == EBUSY) {
+		locks_put(me, PRELOAD_LOCK_WAITS, (uintptr_t)mutex, owner_of(mutex), clock_stamp());
+		ret = lock(mutex);
+		locks_put(me,
+		          ret && ret != EOWNERDEAD ? PRELOAD_LOCK_LEFT
+		          : place == WAITS_PLACES  ? PRELOAD_LOCK_MISSED
+		                                   : PRELOAD_LOCK_GOT,
+		          (uintptr_t)mutex, 0, clock_stamp_after());
+	}
+	retract(w, place);
+	return ret;
+}
+
+void locks_mutex_free(const pthread_mutex_t *mutex)
+{
+	const sem_t *sem = (const sem_t *)(const void *)mutex;
+	const struct waits *w = waits_of(sem);
+
+	if (UNLIKELY(w->waiting))
+		posted(w, sem);
 }
 
 EXPORT int sem_init(sem_t *sem, int shared, unsigned value)

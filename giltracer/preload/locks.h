@@ -3,12 +3,22 @@
 #ifndef GILTRACER_PRELOAD_LOCKS_H
 #define GILTRACER_PRELOAD_LOCKS_H
 
+#include <pthread.h>
+
 #include "preload/internal.h"
 
 /* CPython has created a GIL; symbol() finds CPython's symbols. */
 void locks_begin(void *(*symbol)(const char *name));
 
 void locks_in_child(void);
+
+/* Of a mutex of C code that another thread has: takes it, by the functions of libc, and records the wait, unless
+ * the thread holds a GIL. */
+int locks_take_mutex(pthread_mutex_t *mutex, int (*try)(pthread_mutex_t *),
+                     int (*lock)(pthread_mutex_t *));
+
+/* It is about to be unlocked. */
+void locks_mutex_free(const pthread_mutex_t *mutex);
 
 /* Records an event of the lock at an address. holder: tid of the thread that has it, 0: unknown */
 void locks_put(struct self *me, enum preload_lock_event event, uint64_t lock, pid_t holder,

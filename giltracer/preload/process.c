@@ -368,6 +368,7 @@ static void map_control(void)
 	for (unsigned i = 0; i < PRELOAD_MOMENTS; i++)
 		process.watches |= process.control->longest[i] != 0;
 	process.use = &process.control->use;
+	process.mutexes = process.control->mutexes;
 }
 
 static bool log_process(const char *suffix)

@@ -60,6 +60,7 @@ int preloading_check_gil(struct preloading *ret, const struct python *python, st
  * @entries: how many of the last Python calls of each process are kept
  * @shortest_us: shorter calls are not shown; @modules: only their functions are shown; NULL: all
  * @calls: Python calls are recorded; @c_calls: calls of C functions, too
+ * @mutexes: waits for mutexes of C code are recorded
  * @use: of the GIL; @turn_ns: see struct preload_control
  * @bootstrap: our part of the program, whose functions are not shown
  */
@@ -69,7 +70,7 @@ struct preloading_plan {
 	uint64_t kept_ns;
 	const uint64_t *longest_ns;
 	const char *modules;
-	bool calls, c_calls;
+	bool calls, c_calls, mutexes;
 	enum preload_use use;
 	uint64_t turn_ns;
 	const char *bootstrap;

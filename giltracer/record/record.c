@@ -265,6 +265,7 @@ int record_make_folder(char **ret, const char *dir, struct error *err)
 
 /* ---- what the session document contains about the interpreter and the host */
 
+const char *const locks_kind_names[] = { "python", "all", NULL };
 const char *const python_trace_names[] = { "auto", "native", "viztracer", "none", NULL };
 
 static char *timestamp(void)

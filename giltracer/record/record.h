@@ -30,6 +30,11 @@ enum python_trace {
 /* The names in the option and in the session. */
 extern const char *const python_trace_names[];
 
+/* LOCKS_ALL: mutexes of C code, too */
+enum locks_kind { LOCKS_PYTHON, LOCKS_ALL };
+
+extern const char *const locks_kind_names[];
+
 /* VizTracer allocates its buffer when it starts: 10 million entries are about 640 MB of address
  * space, of which it touches only what it fills. */
 #define PYTHON_TRACE_ENTRIES 10000000
@@ -51,6 +56,7 @@ struct record_options {
 	unsigned python_trace_entries;
 	unsigned trace_min_us;   /* omit shorter calls */
 	bool trace_c_calls;      /* calls of C functions, too */
+	unsigned locks;          /* enum locks_kind */
 	const char *trace_only;  /* modules, separated by commas; NULL: all */
 	unsigned frames;         /* Python frames to record with each request */
 	unsigned duration_s;     /* 0: until the program ends */
@@ -111,6 +117,8 @@ struct record_options {
 	                 "leave out Python calls that are shorter than US"),                      \
 		OPT_FLAG(0, "trace-c-calls", &(o)->trace_c_calls,                                 \
 	                 "also record calls of functions in C"),                                  \
+		OPT_CHOICE(0, "locks", "KIND", &(o)->locks, locks_kind_names,                     \
+	                   "record waits for locks of python, or of all code (python)"),          \
 		OPT_UINT(0, "frames", "COUNT", &(o)->frames, 0, FRAMEFETCH_MAX,                   \
 	                 "fetch COUNT Python frames at each request for the GIL (2)"),            \
 		OPT_FLAG(0, "no-source", &(o)->no_source,                                         \

@@ -489,6 +489,7 @@ static int prepare_library(struct job *job, const struct passes *passes, enum pr
 		.modules = job->options->trace_only,
 		.calls = is_native(job),
 		.c_calls = job->options->trace_c_calls,
+		.mutexes = job->options->locks == LOCKS_ALL,
 		.frames = gil ? job->options->frames : 0,
 		.use = use,
 		.turn_ns = use == PRELOAD_USE_COUNT && !is_native(job) ? TURN_NS : 0,

@@ -3,7 +3,8 @@
 # The cost of recording locks: CPU time of programs that take a lock which nobody else wants, hand two locks
 # to each other, and pass items through a queue, recorded by the library alone, alternating with the plain
 # program; medians of the ratios. The same with ddtrace's lock profiler, if GILTRACER_BENCH_DDTRACE is a
-# Python that has it: it records 1 % of the acquires unless it is told otherwise.
+# Python that has it: it records 1 % of the acquires unless it is told otherwise. Then --locks all against
+# --locks python, with a program that locks mutexes of C code: those of SQLite.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${top_builddir:=$top_srcdir}"
@@ -53,9 +54,16 @@ def items():
     thread.join()
 
 
+def sqlite():
+    import sqlite3
+    connection = sqlite3.connect(':memory:')
+    for _ in range(50000):
+        connection.execute('SELECT 1').fetchone()
+
+
 if __name__ == '__main__':
     start = time.process_time()
-    {'uncontended': uncontended, 'ping-pong': ping_pong, 'queue': items}[sys.argv[1]]()
+    {'uncontended': uncontended, 'ping-pong': ping_pong, 'queue': items, 'sqlite': sqlite}[sys.argv[1]]()
     print(time.process_time() - start)
 PYTHON
 
@@ -66,19 +74,25 @@ for tool in sh env python3; do
 done
 recorded() {
 	env PATH="$PWD/bare" "$GILTRACER" record -q --probes preload --python-trace none --python "$1" \
-		-o session locks.py "$2"
+		--locks "${3:-python}" -o session locks.py "$2"
 	rm -rf session
+}
+all_recorded() {
+	recorded "$1" "$2" all
+}
+plain() {
+	"$1" locks.py "$2"
 }
 profiled() {
 	env DD_PROFILING_ENABLED=1 DD_PROFILING_STACK_ENABLED=0 DD_PROFILING_MEMORY_ENABLED=0 \
 		DD_TRACE_ENABLED=0 DD_INSTRUMENTATION_TELEMETRY_ENABLED=0 DD_PROFILING_OUTPUT_PPROF=locks.pprof \
 		"$(dirname "$1")/ddtrace-run" "$1" locks.py "$2" 2>/dev/null
 }
-# ratio COMMAND PYTHON PROGRAM
+# ratio COMMAND PYTHON PROGRAM [BASE]
 ratio() {
 	: >pairs
 	for _ in 1 2 3 4 5; do
-		echo "$("$2" locks.py "$3") $("$1" "$2" "$3")" >>pairs
+		echo "$("${4:-plain}" "$2" "$3") $("$1" "$2" "$3")" >>pairs
 	done
 	awk '{ print $2 / $1 }' pairs | sort -n | sed -n 3p
 }
@@ -94,4 +108,6 @@ for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/py
 		[ "$python" = "${GILTRACER_BENCH_DDTRACE:-}" ] || continue
 		echo "  locks, $program, $version, by ddtrace: $(ratio profiled "$python" "$program")"
 	done
+	python3 "$top_srcdir/tests/bench/compare.py" "locks, all / python, SQLite, $version" '<=1.03' \
+		"$(ratio all_recorded "$python" sqlite recorded)"
 done

@@ -1,0 +1,132 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# With --locks all, waits for mutexes of C code are recorded, with the thread that unlocks them, and mutexes
+# behave as they did.
+. "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
+
+# Mutexes of glibc: how the kinds of PTHREAD_MUTEX_* behave is printed.
+cat >mutexes.py <<'END'
+import ctypes
+import os
+import threading
+import time
+
+NORMAL, RECURSIVE, ERRORCHECK = 0, 1, 2
+libc = ctypes.CDLL(None)
+
+
+def mutex_of(kind):
+    attributes, mutex = ctypes.create_string_buffer(64), ctypes.create_string_buffer(64)
+    libc.pthread_mutexattr_init(attributes)
+    libc.pthread_mutexattr_settype(attributes, kind)
+    libc.pthread_mutex_init(mutex, attributes)
+    return mutex
+
+
+def behaves():
+    for kind in NORMAL, RECURSIVE, ERRORCHECK:
+        mutex = mutex_of(kind)
+        results = [libc.pthread_mutex_lock(mutex)]
+        if kind != NORMAL:
+            results.append(libc.pthread_mutex_lock(mutex))
+        thread = threading.Thread(target=lambda: results.append(libc.pthread_mutex_trylock(mutex)))
+        thread.start()
+        thread.join()
+        results += [libc.pthread_mutex_unlock(mutex) for _ in range(2 if kind == RECURSIVE else 1)]
+        if kind == ERRORCHECK:
+            results.append(libc.pthread_mutex_unlock(mutex))
+        print(kind, [os.strerror(result) for result in results])
+
+
+def tid():
+    return int(os.readlink('/proc/thread-self').rpartition('/')[2])
+
+
+def sleeps(of):
+    with open('/proc/self/task/%d/stat' % of) as stat:
+        return stat.read().rpartition(')')[2].split()[0] == 'S'
+
+
+def holds():
+    libc.pthread_mutex_lock(mutex)
+    has.set()
+    times = 0
+    while times < 20:
+        time.sleep(0.001)
+        times = times + 1 if tids and sleeps(tids[0]) else 0
+    libc.pthread_mutex_unlock(mutex)
+
+
+def waits():
+    has.wait()
+    tids.append(tid())
+    libc.pthread_mutex_lock(mutex)
+    libc.pthread_mutex_unlock(mutex)
+
+
+if __name__ == '__main__':
+    behaves()
+    mutex, has, tids = mutex_of(NORMAL), threading.Event(), []
+    threads = [threading.Thread(target=f, name=f.__name__) for f in (holds, waits)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+END
+# A query keeps the connection from another thread.
+cat >query.py <<'END'
+import sqlite3
+import threading
+
+connection = sqlite3.connect(':memory:', check_same_thread=False)
+begun = threading.Event()
+
+
+def long_query():
+    connection.create_function('begins', 0, begun.set)
+    connection.execute('''WITH RECURSIVE n(i) AS (SELECT coalesce(begins(), 1) UNION ALL SELECT i + 1 FROM n
+                       WHERE i < 2000000) SELECT count(*) FROM n''').fetchone()
+
+
+def short_query():
+    begun.wait()
+    connection.execute('SELECT 1').fetchone()
+
+
+if __name__ == '__main__':
+    threads = [threading.Thread(target=f, name=f.__name__) for f in (long_query, short_query)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+END
+
+# waited FILE: the threads that waited, who released what they waited for, and whether that is most of the wait.
+waited() {
+	json "$1" 'sorted((n[b["waiter_tid"]], n[b["released_by_tid"]], b["wait_ns"] > 0.5 * w[b["waiter_tid"]])
+		for n in [{t["tid"]: t["name"] for t in d["threads"]}]
+		for w in [{t["tid"]: t["lock_wait_ns"] for t in d["threads"]}]
+		for b in d["lock_blame"] if b["released_by_tid"])'
+}
+
+every_cpython pythons
+while read -r version python <&3; do
+	"$python" mutexes.py >plain
+	ok "$version: mutexes of C code" by_library -q --python "$python" --python-trace none --locks all \
+		--json all.json -o all.html mutexes.py
+	cp out recorded
+	is "$(cat recorded)" "$(cat plain)" "$version: each kind of mutex behaves as it did"
+	is "$(waited all.json)" "[('waits', 'holds', True)]" "$version: the wait, and the thread that unlocked it"
+	is "$(json all.json '[(c["lock"]["function"], c["lock"]["line"], c["at"]["function"])
+		for c in d["lock_chains"]][0]')" \
+		"('waits', 55, 'holds')" "$version: in which functions"
+	ok "$version: the same without this option" by_library -q --python "$python" --python-trace none \
+		--json python.json -o python.html mutexes.py
+	is "$(waited python.json)" '[]' "$version: records no such wait"
+	ok "$version: two threads of a connection to SQLite" by_library -q --python "$python" --python-trace none \
+		--locks all --json query.json -o query.html query.py
+	is "$(waited query.json)" "[('short_query', 'long_query', True)]" "$version: one waits for the other"
+done 3<pythons
+
+leaves_nothing
+done_testing
