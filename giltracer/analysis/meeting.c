@@ -23,11 +23,13 @@ struct waiting {
 	uint32_t stack, threads;
 };
 
-/* @calls: what a thread executes; @span: index of its span at that time; @at_ns: that time */
+/* @calls: what a thread executes; @span: index of its span at that time; @at_ns: that time
+ * @probed: the stack of @frame, of which most requests of a thread come in turn; 0: none yet */
 struct thread_now {
 	struct calls_now calls;
 	size_t span;
 	uint64_t at_ns;
+	uint32_t frame, probed;
 };
 
 /**
@@ -85,7 +87,13 @@ static uint32_t stack_of(struct search *s, struct thread_now *t, uint32_t frame)
 {
 	uint32_t stack = calls_stack(&t->calls);
 
-	return stack == t->calls.base ? probed_stack(s, stack, s->frames ? frame : 0) : stack;
+	if (stack != t->calls.base)
+		return stack;
+	if (!t->probed || t->frame != frame) {
+		t->probed = probed_stack(s, stack, s->frames ? frame : 0);
+		t->frame = frame;
+	}
+	return t->probed;
 }
 
 static void add(struct search *s, uint32_t stack, uint64_t ns)
