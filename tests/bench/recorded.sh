@@ -15,7 +15,7 @@ make_session() {
 	session=$GILTRACER_BENCH_SESSION
 	[ -z "$session" ] || return 0
 	session=$scratch/session
-	"$GILTRACER" record -q --python-trace none -o "$session" \
+	"$GILTRACER" record -q --probes uprobes --python-trace none -o "$session" \
 		"$top_srcdir/share/examples/churn.py" 4 70000 >/dev/null 2>"$scratch/err" && return 0
 	echo "# ${0##*/}: cannot record: $(head -n 1 "$scratch/err")"
 	return 1
