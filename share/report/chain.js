@@ -42,6 +42,7 @@ export const CAUSES = {
 	free: ["takes a free GIL", "freewait"],
 	released: ["blocked until released by", "wait"],
 	unseen: ["blocked, release not seen", "wait"],
+	unlocked: ["lock free: hand-off", "freewait"],
 	stopped: ["stopped by another thread", "wait"],
 	cpu: ["on a CPU, with the GIL", "running"],
 	native: ["on a CPU, without the GIL", "noneRun"],
@@ -107,20 +108,21 @@ function byHolder(thread, from, to, gil, put) {
 	if (to > at) put("handoff", at, to);
 }
 
-// Divide a wait for locks by the threads that released them.
-function byReleaser(thread, from, to, put) {
+// Divide a time by the threads that released the locks for which the thread waited meanwhile;
+// between(from, to) divides what is no such wait.
+function byReleaser(thread, from, to, put, between) {
 	let at = from;
 	for (const s of store().released[thread] || [])
 		for (let i = max(0, upper(s.time, 0, s.n, from) - 1); i < s.n && s.time[i] < to; i++) {
 			const a = max(at, s.time[i]),
 				b = min(to, s.time[i] + s.dur[i]);
 			if (b <= a) continue;
-			if (a > at) put("unseen", at, a);
+			if (a > at) between(at, a);
 			if (s.by[i] > 1) put("released", a, b, {who: s.by[i] - 2});
-			else put("unseen", a, b);
+			else put(s.by[i] && !pass().locks ? "unlocked" : "unseen", a, b);
 			at = b;
 		}
-	if (to > at) put("unseen", at, to);
+	if (to > at) between(at, to);
 }
 
 // [{kind, thread, from, to, who, what}]: parts of [from, to) in order, without gaps. If there are
@@ -140,10 +142,13 @@ export function chainOf(thread, from, to) {
 			const x = max(a, from),
 				y = min(b, to);
 			if (x > at) byCpu(thread, at, x, undefined, put);
-			if (state === WAIT_STATE && pass().locks) byReleaser(thread, x, y, put);
+			if (state === WAIT_STATE && pass().locks)
+				byReleaser(thread, x, y, put, (p, q) => put("unseen", p, q));
 			else if (state === WAIT_STATE) byHolder(thread, x, y, gilOf(s, i), put);
 			else if (state === SWITCH_STATE) put(pass().locks ? "stopped" : "switched", x, y);
 			else if (state === FREE_STATE) put("free", x, y);
+			else if (state === NONE_STATE && !pass().locks)
+				byReleaser(thread, x, y, put, (p, q) => byCpu(thread, p, q, false, put));
 			else if (state === HOLD_STATE || state === NONE_STATE)
 				byCpu(thread, x, y, state === HOLD_STATE, put);
 			else put("unknown", x, y);

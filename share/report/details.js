@@ -6,7 +6,7 @@ import {cardButtons} from "./card.js";
 import {chainPanel} from "./chain.js";
 import {gilText, meta, nobodyText, pass} from "./data.js";
 import {$, code, factsList, fill, h, soft, toward} from "./dom.js";
-import {emit} from "./events.js";
+import {emit, inSteps} from "./events.js";
 import {functionShow} from "./flame.js";
 import {fmtDur, fmtExact, fmtPct, plural} from "./format.js";
 import {laneTotals} from "./lod.js";
@@ -166,14 +166,22 @@ function callFacts(p) {
 		],
 		[
 			"All its calls",
-			plural(st.nameCount[id] || 0, "call") +
-				", " +
-				fmtDur(timeOfCalls(other => other === id).total) +
-				", longest " +
-				fmtDur(st.nameLongest[id] || 0) +
-				", in the whole recording",
+			plural(st.nameCount[id] || 0, "call") + ", ",
+			totalOf(id),
+			"longest " + fmtDur(st.nameLongest[id] || 0) + ", in the whole recording",
 		],
 	];
+}
+
+const totalFill = inSteps(function* (id, el) {
+	el.textContent = fmtDur(yield* timeOfCalls(other => other === id)) + ", ";
+});
+
+// The time of all calls of a function, which is filled in once it is known.
+function totalOf(id) {
+	const el = h("span");
+	totalFill(id, el);
+	return el;
 }
 
 function laneTotalsOf(thread, from, to) {

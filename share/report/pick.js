@@ -108,38 +108,47 @@ export function callPlace(text) {
 	return m ? m[2].replace(/^.*\//, "") + ":" + m[3] : "";
 }
 
-// The number of calls whose name is wanted, and the time of threads in them: {count, total}. The
-// time of a call within another one does not count again; mark(from, to) is called for each that
-// counts.
-export function timeOfCalls(wanted, mark = () => {}) {
-	const sum = {count: 0, total: 0};
+// The time of threads in calls whose name is wanted. The time of a call within another one does not
+// count again; mark(from, to) is called for each that counts. Yields between steps.
+export function* timeOfCalls(wanted, mark = (_from, _to) => {}) {
+	const sum = {total: 0};
 	for (const rows of store().slices) {
+		const has = (rows || []).map(row => row.sections.some(s => hasName(s, wanted))),
+			last = has.lastIndexOf(true);
 		let within = [];
-		for (const row of rows || []) within = outerCalls(row, wanted, within, sum, mark);
+		for (let d = 0; d <= last; d++)
+			within = yield* outerCalls(rows[d], wanted, within, sum, mark, d < last);
 	}
-	return sum;
+	return sum.total;
 }
 
+function hasName(s, wanted) {
+	for (let j = 0; j < s.names.length; j += 3) if (wanted(s.names[j])) return true;
+	return false;
+}
+
+const LOOKED_AT = 8000; // calls between two interruptions
+
 // within: start, end, start, end … of the calls that counted in the rows above. Returns the same
-// list with this row's calls.
-function outerCalls(row, wanted, within, sum, mark) {
+// list with this row's calls, if it is to be kept for the rows below.
+function* outerCalls(row, wanted, within, sum, mark, keep) {
 	const out = [];
-	let k = 0;
+	let k = 0,
+		looked = 0;
 	for (const s of row.sections) {
-		let some = false;
-		for (let j = 0; j < s.names.length && !some; j += 3) some = wanted(s.names[j]);
+		const some = hasName(s, wanted);
 		for (let i = 0; some && i < s.n; i++) {
+			if (++looked % LOOKED_AT === 0) yield;
 			if (!wanted(s.name[i])) continue;
-			sum.count++;
 			for (; k < within.length && within[k + 1] <= s.start[i]; k += 2)
-				out.push(within[k], within[k + 1]);
+				if (keep) out.push(within[k], within[k + 1]);
 			if (k < within.length && within[k] <= s.start[i]) continue;
-			out.push(s.start[i], s.end[i]);
+			if (keep) out.push(s.start[i], s.end[i]);
 			sum.total += s.end[i] - s.start[i];
 			mark(s.start[i], s.end[i]);
 		}
 	}
-	for (; k < within.length; k++) out.push(within[k]);
+	for (; keep && k < within.length; k++) out.push(within[k]);
 	return out;
 }
 

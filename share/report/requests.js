@@ -3,6 +3,7 @@
 // beside that of the slowest twentieth by cause, and the slowest calls one by one.
 
 import {CAUSES, chainOf} from "./chain.js";
+import {crowdLabel, crowdOf} from "./crowds.js";
 import {pass, passIndex} from "./data.js";
 import {$, code, fill, h, listen, soft, svg, tally} from "./dom.js";
 import {emit, inSteps, on, whenQuiet} from "./events.js";
@@ -15,6 +16,7 @@ import {goToPin, jumpTo, makeTable} from "./table.js";
 import {mix, palette} from "./theme.js";
 
 const CALLS = 12; // a function with fewer has no fast half to compare with
+const MANY = 100000; // nor does one with more come from requests
 const OFFERED = 60; // functions to choose from
 const EXAMINED = 200; // calls of either part whose causes are looked up
 const SLOWEST = 20; // calls that are shown
@@ -42,7 +44,7 @@ function* functionsOf() {
 				}
 	const list = count
 		.map((n, id) => ({id, name: callName(id), count: n, ns: ns[id]}))
-		.filter(f => f.count >= CALLS)
+		.filter(f => f.count >= CALLS && f.count <= MANY)
 		.map(f => ({...f, own: !isLibrary(f.name) && !/ \(</.test(f.name)}))
 		.sort((a, b) => +b.own - +a.own || b.ns - a.ns)
 		.slice(0, OFFERED);
@@ -67,8 +69,8 @@ function* callsOf(id) {
 					if (k < within.length && within[k].from <= s.start[i]) continue;
 					here.push({thread, depth, from: s.start[i], to: s.end[i]});
 				}
-			calls.push(...here);
-			within = [...within, ...here].sort((a, b) => a.from - b.from);
+			for (const c of here) calls.push(c);
+			within = within.concat(here).sort((a, b) => a.from - b.from);
 		}
 	}
 	return calls.sort((a, b) => a.to - a.from - (b.to - b.from));
@@ -80,7 +82,8 @@ const whatOf = p => (p.what ? " in " + p.what.name : "");
 function causeOf(p) {
 	if (p.kind === "gil")
 		return p.what ? "waits for the GIL, held" + whatOf(p) : "waits for the GIL, held for short";
-	if (p.kind === "released") return "waits for a lock" + whatOf(p);
+	if (p.kind === "released")
+		return "waits for a lock that " + crowdLabel(crowdOf(p.who)) + " had";
 	return CAUSES[p.kind][0] + (p.asleep ? whatOf(p) : "");
 }
 
@@ -130,7 +133,9 @@ function causesOf(fast, slow) {
 				? mix(palette.wait, palette.paper, min(0.7, 0.22 * waits++))
 				: row.kind === "switched"
 					? mix(palette.wait, palette.ink, 0.45)
-					: palette[CAUSES[row.kind][1]];
+					: row.kind === "released"
+						? palette.disk
+						: palette[CAUSES[row.kind][1]];
 	return rows;
 }
 

@@ -4,7 +4,7 @@
 
 import {gilKnown, pass, threadLabel} from "./data.js";
 import {$, click, listen} from "./dom.js";
-import {emit, on, whenQuiet} from "./events.js";
+import {emit, inSteps, on, whenQuiet} from "./events.js";
 import {fmtDur, plural} from "./format.js";
 import {openFor, seeTimeline, tlCanvas, tlLayout, unhide} from "./layout.js";
 import {floor, max, min} from "./math.js";
@@ -42,23 +42,21 @@ export function searchRun() {
 			.threads.map((t, i) => i)
 			.filter(i => threadLabel(i).toLowerCase().includes(low));
 		if (lit)
-			Object.assign(
-				hits,
-				{lit},
-				timeOfCalls(id => lit[id]),
-			);
+			Object.assign(hits, {
+				lit,
+				count: store().nameCount.reduce((n, count, id) => n + (lit[id] ? count : 0), 0),
+			});
 		else if (!searchSpans(low) && threads.length) setThreadHits(i => threads.includes(i));
 		$("found").textContent = hits.count
-			? plural(hits.count, hits.lit ? "call" : gilKnown() ? "hold" : "span") +
-				" · " +
-				fmtDur(hits.total)
+			? plural(hits.count, hits.lit ? "call" : gilKnown() ? "hold" : "span")
 			: threads.length
 				? plural(threads.length, "thread")
 				: "nothing found";
 	} else {
 		$("found").textContent = "";
 	}
-	stripHits();
+	hits.parts = null;
+	sumHits();
 	$("found-prev").hidden = $("found-next").hidden = !hits.count;
 	emit("search");
 	emit("filter");
@@ -87,19 +85,22 @@ function searchSpans(low) {
 
 const searchLanes = () => (gilKnown() ? store().gil : store().cpu);
 
-// The hits in the whole recording, for the strip: 1 for each of its 4096 parts that has a hit.
-function stripHits() {
-	hits.parts = null;
+// The time of the hits; and where they are in the whole recording, for the strip: 1 for each of its
+// 4096 parts that has a hit.
+const sumHits = inSteps(function* () {
 	if (!hits.count) return;
-	const parts = (hits.parts = new Uint8Array(4096)),
-		width = passDur() / parts.length;
+	const parts = new Uint8Array(4096),
+		width = passDur() / parts.length,
+		text = $("found").textContent;
 	const mark = (from, to) => parts.fill(1, max(0, floor(from / width)), floor(to / width) + 1);
 	if (hits.test)
-		return searchLanes().forEach(lane =>
-			lane.each(0, passDur(), (from, to, state, s, i) => hits.test(s, i) && mark(from, to)),
-		);
-	timeOfCalls(id => hits.lit[id], mark);
-}
+		for (const lane of searchLanes())
+			lane?.each(0, passDur(), (from, to, state, s, i) => hits.test(s, i) && mark(from, to));
+	else hits.total = yield* timeOfCalls(id => hits.lit[id], mark);
+	hits.parts = parts;
+	$("found").textContent = text + " · " + fmtDur(hits.total);
+	emit("search");
+});
 
 // The next hit (by = ±1) after the pinned one, or after the start of the view.
 export function nextHit(by) {

@@ -117,6 +117,24 @@ await page.waitForFunction(
 await quiet(page);
 ok(/w=/.test(page.url()), "a link carries the function", page.url());
 
+// Waits for locks are causes, too: all of them, to the nanosecond.
+const locks = await page.evaluate(() => {
+	const kinds = ["released", "unseen", "unlocked"];
+	return gt.pass().threads.map((t, i) => {
+		const ns = gt
+			.chainOf(i, 0, gt.pass().dur_ns)
+			.filter(p => kinds.includes(p.kind))
+			.reduce((n, p) => n + p.to - p.from, 0);
+		return [t.name, ns, t.lock_wait_ns];
+	});
+});
+is(
+	locks.map(l => l[1]),
+	locks.map(l => l[2]),
+	"a time by cause has its waits for locks",
+);
+ok(locks.filter(l => l[2] > 0).length >= 2, "of which there are some", locks);
+
 // Without a GIL.
 const doc = await page.evaluate(
 	() => JSON.parse(document.getElementById("gt-meta").textContent).without_gil,

@@ -729,7 +729,7 @@ static void encode_released(struct encoder *e)
 {
 	uint64_t work = model_blocked_work(e->model);
 
-	for (uint32_t i = 0; e->locks && i < e->model->threads.n; i++) {
+	for (uint32_t i = 0; i < e->model->threads.n; i++) {
 		struct model_blocked_list list;
 
 		released_find(&list, e->model, i, &work);
