@@ -4,6 +4,8 @@
 import gc
 import json
 import os
+import re
+import subprocess
 import sys
 import threading
 import time
@@ -75,6 +77,38 @@ def ends():
 def collect():
     for _ in range(12):
         gc.collect()
+
+
+EMAIL = re.compile(r'^([a-z0-9]+\.?)+@example\.com$')
+
+
+def backtracks():
+    for _ in range(3):
+        EMAIL.match('a' * 21 + '!')
+
+
+def spin():
+    x = 0
+    for _ in range(100):
+        for j in range(20_000):
+            x += j
+        os.stat('/')
+
+
+# Programs of low priority have the CPUs whenever a thread of ours lets go of one.
+def starved():
+    command = ['nice', '-n', '19', sys.executable, '-S', '-c', 'while True: pass']
+    others = [subprocess.Popen(command) for _ in range(2 * os.cpu_count())]
+    try:
+        threads = [threading.Thread(target=spin, name='spin-%d' % i) for i in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def heartbeat():

@@ -75,6 +75,20 @@ while read -r version python <&3; do
 			[h for h in d["hogs"] if h["function"].endswith("run") and (not h["inferred"] or h["source"])])' \
 			--probes $engine --python "$python" "$program" ends
 	done
+	# Some samples are in code without a symbol, and say nothing; where there are no symbols, the file is named.
+	for engine in preload uprobes; do
+		attempt "$version, $engine: what kept the GIL in C is named" '(True, [])' \
+			'(any(h["function"] == "backtracks" for h in d["hogs"]),
+			[h for h in d["hogs"] if h["function"] == "backtracks" and not h["native"]])' \
+			--probes $engine --state-detect --python "$python" "$program" backtracks
+	done
+	# Forced switches to a thread without a CPU are no hand-offs that larger pieces would avoid.
+	for engine in preload uprobes; do
+		attempt "$version, $engine: a lack of CPUs is no fault of the threads" "('spin', [])" \
+			'([f["function"] for f in d["findings"] if f["kind"] in ("call", "function")][0],
+			[t for t in [d["verdict"]["advice"]] + [f["advice"] for f in d["findings"]] if t and
+			"larger pieces" in t])' --probes $engine --python "$python" "$program" starved
+	done
 	# A garbage collection is one, with and without symbols; no call could release the GIL there.
 	for engine in preload uprobes; do
 		attempt "$version, $engine: garbage collections are recognised" "{('collect', 'collector', 'not-a-call')}" \

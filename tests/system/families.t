@@ -59,6 +59,9 @@ is "$(json out 'd["pid"]')" "$child" '  of its child'
 ok 'a recording' "$GILTRACER" -p "$parent" --duration 1 --json got.json -o got.html
 is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
 	"['MainThread', 'request-0', 'request-1']" '  of its child'
+ok 'a recording by the library' "$GILTRACER" -p "$parent" --probes preload --duration 1 --json got.json -o got.html
+is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
+	"['MainThread', 'request-0', 'request-1']" '  of its child, too'
 ended
 
 started sh -c "'$python' spin.py plain & '$python' -c 'import time; time.sleep(1000)' & wait"
@@ -76,6 +79,11 @@ while read -r version python <&3; do
 		"['MainThread', 'request-0', 'request-1']" "$version: threads of a server's child have names"
 	is "$(json got.json "{(f['file'] or '').rsplit('/', 1)[-1] for f in d['functions'] if f['function'] == 'spin'}")" \
 		"{'spin.py'}" "$version: its functions have files"
+	if [ "$version" != 3.6 ]; then # which cannot load the library
+		"$GILTRACER" -q -p "$parent" --probes preload --duration 1 --json got.json -o got.html || :
+		is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
+			"['MainThread', 'request-0', 'request-1']" "$version: also by the library"
+	fi
 	ended
 
 	started "$python" spin.py c

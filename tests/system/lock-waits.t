@@ -351,8 +351,9 @@ path_adds_up() {
 	is "$(json "$1" 'sum(c["ns"] for c in d["critical_path"]) -
 		max(t["total_ns"] for t in d["threads"] if t["main"])')" 0 "$2: the critical path adds up"
 }
-while read -r version python <&3; do
-	ok "$version: a lock held across a sleep" by_library -q --python "$python" --python-trace none \
+# is_asleep COMMAND…
+is_asleep() {
+	ok "$version: a lock held across a sleep" "$@" -q --python "$python" --python-trace native \
 		--json asleep.json -o asleep.html asleep.py
 	is "$(json asleep.json '[d["verdict"]["kind"]]')" "['lock-bound']" \
 		"$version: locks limit the program, not the GIL"
@@ -362,6 +363,13 @@ while read -r version python <&3; do
 '[0-9.]+ % of it for `lock` \(asleep\.py:12\) in work \(asleep\.py:7\), '\
 'while the thread that had it (slept|was without the GIL) in work \(asleep\.py:8\)\.$' \
 		"$version: the first line says it all"
+}
+first=$(sed -n 1p pythons)
+while read -r version python <&3; do
+	if [ "$version $python" = "$first" ] && want uprobes 'a lock held across a sleep, by uprobes'; then
+		is_asleep "$GILTRACER" --probes uprobes
+	fi
+	is_asleep by_library
 	is "$(json asleep.json '[d["lock_chains"][0]["lock"][key]
 		for key in ("kind", "name", "line", "made_in_line")]')" \
 		"['Lock', 'lock', 7, 12]" "$version: what the lock is called, and where it was made"

@@ -6,6 +6,7 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need trio uvloop greenlet gevent
 
+engine=preload
 # record VERSION PYTHON PROGRAM [ARG…]: a session, with the options in $options, and its reports.
 options=
 record() {
@@ -15,7 +16,7 @@ record() {
 	shift 3
 	rm -rf session
 	# shellcheck disable=SC2086 # options
-	PYTHONPATH=$loops "$GILTRACER" record -q --probes preload --python-trace native $options \
+	PYTHONPATH=$loops "$GILTRACER" record -q --probes $engine --python-trace native $options \
 		--python "$python" -o session "$program" "$@" >out 2>err
 	"$GILTRACER" report --json report.json -o report.html session >out 2>text
 }
@@ -113,14 +114,14 @@ for line in open('stacks'):
         sums[names] = sums.get(names, 0) + int(ns) / 1e6
 print([(names, sums[names] >= float(ms)) for names, ms in zip(sorted(sums), sys.argv[1:])])" "$@" 0 0 0
 }
-while read -r version python <&3; do
+greenlets() {
 	record "$version" "$python" tasks-greenlet.py
 	is "$(spins 80 20)" "[('outer_a;burn_a;spin', True), ('outer_b;burn_b;spin', True)]" \
 		"$version: greenlets: each one has callers and time of its own"
 	is "$(group outer_a '["steps"]')$(group outer_b '["steps"]')" 54 '  how often each one ran'
 	add_up
 	is "$(json report.json '[c for c in d["caveats"] if "outlast" in c["text"]]')" '[]' '  no call outlasts its caller'
-	case $version in 3.[6-9]) continue ;; esac
+	case $version in 3.[6-9]) return ;; esac
 	record "$version" "$python" tasks-gevent.py
 	is "$(group handler '["longest_step"]["ns"] >= 2e8')" True "$version: gevent: the longest step is known"
 	like "$(json report.json 'd["verdict"]["because"] + d["verdict"]["also"]')" \
@@ -128,7 +129,57 @@ while read -r version python <&3; do
 		'  the verdict names the greenlet that kept its hub from running'
 	is "$(json report.json '[g["tasks"] for g in d["tasks"]["groups"] if g["name"].startswith("ping ")]')" '[1]' \
 		'  each greenlet is a task'
+}
+while read -r version python <&3; do
+	greenlets
 done 3<pythons
+
+# One step of a task keeps the loop of uvloop from running.
+cat >blocks.py <<'END'
+import asyncio
+import time
+
+import uvloop
+
+
+def handle(i):
+    end = time.perf_counter() + (0.2 if i == 3 else 0)
+    while time.perf_counter() < end:
+        pass
+
+
+async def request(i):
+    await asyncio.sleep(0.01 * i)
+    handle(i)
+
+
+async def main():
+    await asyncio.gather(*[request(i) for i in range(6)])
+
+
+if __name__ == '__main__':
+    uvloop.install()
+    asyncio.new_event_loop().run_until_complete(main())
+END
+blocks() {
+	loops=$tap_pythons/event-loops/$version
+	PYTHONPATH=$loops "$GILTRACER" -q --probes "$engine" --python "$python" --json report.json -o report.html \
+		blocks.py >out 2>err
+	is "$(group request '["longest_step"]["ns"] >= 19e7')" True "$version, $engine: uvloop: the longest step is known"
+	like "$(json report.json 'd["verdict"]["because"] + d["verdict"]["also"]')" \
+		'A step of task request .blocks.py:13. ran for [0-9.]* m?s without a break.* in handle .blocks.py:7.' \
+		'  the verdict names the task and the function'
+}
+grep -v '^3\.[6-9] ' pythons | sed -n 1p >one
+while read -r version python <&3; do
+	blocks
+	if want uprobes 'tasks while uprobes record the GIL'; then
+		engine=uprobes
+		blocks
+		greenlets
+		engine=preload
+	fi
+done 3<one
 
 # Only what is recorded differs.
 options=--trace-c-calls

@@ -84,12 +84,17 @@ if __name__ == '__main__':
 END
 without_rights() {
 	for how in setuid chroot chroot-setuid; do
-		recorded "$name: $how" loses.py $how
+		recorded "$name, $engine: $how" loses.py $how
 		facts '[t["unknown_ns"] > 0.05 * t["total_ns"] for t in d["threads"]]' '[False, False, False]' \
 			'all is recorded'
 		facts 'sum(t["calls_cost_ns"] > 0 for t in d["threads"])' 3 'calls, too'
 		unlike "$(cat err)" 'could not|missing' '  and no note says otherwise'
+		facts "$place" "{'spins.py'}" 'functions have files'
+		facts '[d["verdict"]["kind"] in ("gil-bound", "cpu-starved")]' '[True]' \
+			'the GIL is not acquitted: each thread waits for half of its life'
 	done
+}
+without_descriptor() {
 	recorded "$name: setuid, without any descriptor" loses.py setuid-closes
 	facts "[$unknown for t in d['threads'] if not t['main']]" '[True, True]' 'the time of its threads is unknown'
 	facts '[c["code"] for c in d["caveats"] if "records" in c["code"]]' "['unwritten-records']" 'records are missing'
@@ -199,6 +204,7 @@ while read -r version python; do
 	name=$version
 	without_library
 	without_rights
+	without_descriptor
 	without_channel
 	restricted prctl
 	[ "$name" = "$newest" ] && restricted syscall
@@ -207,6 +213,7 @@ done <pythons
 if want uprobes 'uprobes, without the channel'; then
 	engine=uprobes
 	read -r name python <pythons
+	without_rights
 	without_channel
 fi
 
