@@ -403,12 +403,37 @@ static bool is_same_version(const struct target *a, const struct target *b)
 	       a->def->layout.minor == b->def->layout.minor;
 }
 
+#define CODES_HEAD 24 /* of the file's bytes */
+
+/* The list that is in the file already: its bytes behind the head, and their number. It is left out if it is
+ * of another version. */
+static char *read_codes(const char *path, const struct target *target, size_t *ret_size,
+                        uint64_t *ret_count)
+{
+	CLEANUP(pycode_close) struct pycode *pycode = NULL;
+	CLEANUP(free) char *all = NULL;
+	struct error ignored;
+	size_t size;
+
+	if (file_read(&all, &size, path, CODE_BYTES_MAX, &ignored) < 0 ||
+	    pycode_open_memory(&pycode, all, size, &ignored) < 0 ||
+	    (uint8_t)all[8] != target->def->layout.major ||
+	    (uint8_t)all[9] != target->def->layout.minor)
+		return NULL;
+	*ret_count = pycode_count(pycode);
+	*ret_size = size - CODES_HEAD;
+	memmove(all, all + CODES_HEAD, *ret_size);
+	return take(all);
+}
+
 int codes_write(struct target *const *targets, size_t n, const char *path, struct error *err)
 {
 	CLEANUP(filewriter_done) struct filewriter w = { 0 };
 	const struct target *target = targets[0];
 	const struct live_code *code;
 	uint64_t count = 0;
+	size_t size = 0;
+	CLEANUP(free) char *before = read_codes(path, target, &size, &count);
 
 	if (filewriter_open(&w, path, err) < 0)
 		return -1;
@@ -423,6 +448,8 @@ int codes_write(struct target *const *targets, size_t n, const char *path, struc
 	fputc(0, w.out);
 	put_u32(w.out, target->def->layout.memory[MEMORY_INSTRUCTIONS]);
 	put_u64(w.out, count);
+	if (before)
+		fwrite(before, 1, size, w.out);
 	for (size_t t = 0; t < n; t++)
 		for (size_t i = 0;
 		     is_same_version(target, targets[t]) && (code = target_code_at(targets[t], i));

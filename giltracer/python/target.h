@@ -80,7 +80,8 @@ DEFINE_CLEANUP(struct target *, target_close);
 /* ---- writes the code objects seen in running processes as a list that reports read */
 
 /* Write those of n processes, at least one, to path in the format of python/pycode.h, completely or
- * not at all; those of another version than the first one's are left out. */
+ * not at all, in addition to those that are there; those of another version than the first one's are
+ * left out. */
 int codes_write(struct target *const *targets, size_t n, const char *path, struct error *err);
 
 #endif

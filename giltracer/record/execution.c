@@ -360,6 +360,9 @@ void sampling_done(struct sampling *sampling)
 #define LOOK_FIRST_MS 20
 #define LOOK_LAST_MS  1000
 
+/* How often children of a program of ours are looked for and read. */
+#define OTHERS_MS 100
+
 /* The longest delay between two looks at whether a main thread that has loaded the library sleeps; the
  * first is 1 ms, and each is twice the last. */
 #define SETTLE_MS 32
@@ -1067,6 +1070,20 @@ static void add_members(struct execution *e)
 	vec_done(&family.v);
 }
 
+/* The names of its threads, and the code objects that they execute. False: it cannot be read now. */
+static bool read_member(struct execution *e, struct member *m, struct snapshot *ret)
+{
+	struct error ignored;
+
+	open_member(m, &ignored);
+	if (!m->target || snapshot_take(ret, m->snapshots, &ignored) < 0)
+		return false;
+	for (size_t i = 0; i < ret->threads.n; i++)
+		if (ret->threads.v[i].named)
+			add_name(e, m->pid, &ret->threads.v[i]);
+	return true;
+}
+
 /* The only thread that has a GIL, if it is the same whenever the process is looked at. */
 static void note_holder(struct execution *e, const struct snapshot *snapshot)
 {
@@ -1087,14 +1104,9 @@ static void note_holder(struct execution *e, const struct snapshot *snapshot)
 static void look_at(struct execution *e, struct member *m)
 {
 	struct snapshot snapshot;
-	struct error ignored;
 
-	open_member(m, &ignored);
-	if (!m->target || snapshot_take(&snapshot, m->snapshots, &ignored) < 0)
+	if (!read_member(e, m, &snapshot))
 		return;
-	for (size_t i = 0; i < snapshot.threads.n; i++)
-		if (snapshot.threads.v[i].named)
-			add_name(e, m->pid, &snapshot.threads.v[i]);
 	asleep_look(&e->asleep, m->pid, &snapshot);
 	if (m == e->members.v) {
 		note_holder(e, &snapshot);
@@ -1113,6 +1125,34 @@ static void look(struct execution *e)
 	add_members(e);
 	for (size_t i = 0; i < e->members.n; i++)
 		look_at(e, &e->members.v[i]);
+}
+
+static bool has_library(pid_t pid)
+{
+	size_t len = 0;
+	CLEANUP(free) char *maps = procfs_read(pid, 0, "maps", &len);
+
+	return maps && strstr(maps, "/libgiltracer-preload.so");
+}
+
+/* Of a program of ours that uprobes record: processes in which neither our part of the program nor the
+ * library is, because their environment was cleared, or the program executed another one. */
+static void look_at_others(struct execution *e)
+{
+	struct family family = { 0 };
+	struct snapshot snapshot;
+
+	e->look_ns = clock_now_ns() + OTHERS_MS * NS_PER_MS;
+	family_read(&family, e->program.pid);
+	if (e->channel < 0)
+		*vec_push(&family.v) = e->program.pid;
+	for (size_t i = 0; i < family.v.n; i++)
+		if (family_is_python(family.v.v[i]) && !has_library(family.v.v[i]))
+			add_member(e, family.v.v[i]);
+	vec_done(&family.v);
+	for (size_t i = 0; i < e->members.n; i++)
+		if (read_member(e, &e->members.v[i], &snapshot))
+			snapshot_done(&snapshot);
 }
 
 /* Which threads sleep, before the recording. Returns whether all of the process itself do. */
@@ -1158,17 +1198,19 @@ static void end_asleep(struct execution *e)
 		*vec_push(&result->slept) = e->asleep.v.v[i].slept;
 }
 
+/* In addition to those of our program, if there are any. */
 static void write_codes(struct execution *e)
 {
 	struct target *targets[MEMBERS_MAX];
 	struct error err;
 	size_t n = 0;
 
-	if (!e->members.v[0].target || !e->plan->codes)
-		return;
 	for (size_t i = 0; i < e->members.n; i++)
 		if (e->members.v[i].target)
 			targets[n++] = e->members.v[i].target;
+	if (!n || !e->plan->codes || (!is_ours(e) && !e->members.v[0].target) ||
+	    (is_ours(e) && !e->result->codes && access(e->plan->codes, F_OK) == 0))
+		return;
 	e->result->codes = codes_write(targets, n, e->plan->codes, &err) == 0;
 	if (!e->result->codes)
 		log_debug("%s", err.text);
@@ -1241,7 +1283,7 @@ static void watch(struct execution *e)
 		if (e->plan->flight_ns && !has_ended(e))
 			flight_watch_look(e->plan->watch, e->plan->preloading, e->plan->flight_ns);
 		if (e->look_ns && clock_now_ns() >= e->look_ns)
-			look(e);
+			(is_ours(e) ? look_at_others : look)(e);
 	}
 	while (read_message(e))
 		continue;
@@ -1281,6 +1323,8 @@ static int run_program(struct execution *e, struct error *err)
 		return error_prefix(err, "%s", e->plan->python);
 	}
 	open_tstp(e);
+	if (e->plan->probes && !e->plan->no_children)
+		e->look_ns = clock_now_ns() + OTHERS_MS * NS_PER_MS;
 	watch(e);
 	close_tstp(e);
 	stop_sampling(e);
@@ -1304,6 +1348,7 @@ static int run_program(struct execution *e, struct error *err)
 	/* The program renames the file when it is complete, but may be unable to say so. */
 	if (e->plan->codes && !e->codes && access(e->plan->codes, F_OK) == 0)
 		e->result->codes = true;
+	write_codes(e);
 	if (e->failure)
 		return error_set(err, e->unrecordable ? ESTALE : EINVAL, "%s", e->failure);
 	return 0;

@@ -6,10 +6,10 @@
 need root perf
 
 cat >spins.py <<'END'
-import sys, threading, time
+import os, sys, threading, time
 
 def spin():
-    end = time.monotonic() + 0.3
+    end = time.monotonic() + (1.5 if os.path.exists('long') else 0.3)
     while time.monotonic() < end:
         pass
 
@@ -143,6 +143,8 @@ without_channel() {
 		recorded "$name, $engine: executes itself, $how" channel.py $how exec
 		facts "$known" '[True, True]' 'the second one is recorded'
 		like "$(cat err)" 'warning: the program executed another one' '  which a note says'
+		facts "$place" "{'spins.py'}" 'functions have files'
+		facts 'sorted(t["name"] for t in d["threads"])' "['MainThread', 'w-0', 'w-1']" 'the threads have names'
 	done
 }
 
@@ -214,7 +216,14 @@ if want uprobes 'uprobes, without the channel'; then
 	engine=uprobes
 	read -r name python <pythons
 	without_rights
+	: >long # names are read from outside now and then
 	without_channel
+	# Its memory is read from outside while it runs.
+	recorded "$name, uprobes: a child with another environment" child.py
+	facts "$known" '[True, True, True, True]' 'what its threads did is known'
+	facts "$place" "{'spins.py'}" 'in a function with a file'
+	facts 'sorted(t["name"] for t in d["threads"] if not t["main"])' "['w-0', 'w-0', 'w-1', 'w-1']" \
+		'the threads have names'
 fi
 
 leaves_nothing
