@@ -135,6 +135,28 @@ static int report(const struct run_options *options, const char *dir, struct sig
 	return EXIT_GILTRACER;
 }
 
+static bool is_stdout(const char *path)
+{
+	return path && !strcmp(path, "-");
+}
+
+/* Of a program that is idle or hung, where its threads wait tells more than what they did. */
+static void print_stacks(const struct run_options *options)
+{
+	CLEANUP(free) char *pid = xasprintf("%u", options->record.pid);
+	char name[] = "stacks", option[] = "-p", *argv[] = { name, option, pid, NULL };
+	struct error err;
+
+	if (options->record.quiet || is_stdout(options->html) || is_stdout(options->json) ||
+	    is_stdout(options->markdown))
+		return;
+	for (size_t i = 0; i < options->document_count; i++)
+		if (is_stdout(options->documents[i].path))
+			return;
+	if (cmd_stacks.run(3, argv, &err) < 0)
+		log_warn("no stacks: %s", err.text);
+}
+
 static int record_and_report(const struct run_options *options, char *const *argv, const char *dir,
                              struct temp_session *scratch, struct signals *signals,
                              struct error *err)
@@ -154,6 +176,8 @@ static int record_and_report(const struct run_options *options, char *const *arg
 		log_warn("%s: the report shows no lines of the program", warning.text);
 	if (ret == 0)
 		ret = reported = report(options, dir, signals, err);
+	if (ret >= 0 && outcome.idle)
+		print_stacks(options);
 	remove_folder(dir, scratch, ret < 0);
 	signals_restore(signals);
 	if (ret >= 0 && !reported)

@@ -1185,11 +1185,13 @@ static void end_asleep(struct execution *e)
 
 	look(e);
 	if (asleep_end(&e->asleep, e->members.v[0].pid)) {
+		result->idle = true;
 		result->suspended.v[0] = (struct suspension){ result->start_ns, result->stop_ns };
 		result->suspended.n = 1;
 	}
 	for (size_t i = 0; i < e->members.n; i++)
 		idle &= asleep_is_all(&e->asleep, e->members.v[i].pid);
+	result->idle |= idle;
 	if (idle && e->asleep_ns > result->start_ns) {
 		result->start_ns = e->asleep_ns;
 		result->wall_ns = result->stop_ns - result->start_ns;

@@ -188,6 +188,7 @@ enum execution_channel {
  * @mmap_pages: ring buffer per CPU and recording
  * @interrupted: a signal asked us to stop
  * @stopped: the program was stopped for a while, and continued
+ * @idle: all threads of one that already ran slept, or it was stopped, from before the recording to its end
  * @codes: the list of code objects is complete
  * @unloaded: Python could not load the program, and has printed why
  * @channel: what closed it; if tracing had not started, it started then
@@ -212,7 +213,7 @@ struct execution_result {
 	struct suspensions suspended;
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[RECORDERS_MAX];
-	bool interrupted, stopped, codes, late_tasks, unloaded;
+	bool interrupted, stopped, idle, codes, late_tasks, unloaded;
 	enum execution_channel channel;
 	enum session_gil gil;
 	struct thread_names named;

@@ -146,6 +146,7 @@ struct record_options {
  * @signal: that signal, or 0
  * @failed: a recording failed while the program ran; already reported
  * @interrupted: a signal asked us to stop
+ * @idle: no thread of a process that already ran did anything meanwhile
  * @unloaded: the program did not run, because Python could not load it
  * @closing: the process that removes the probes, see record_exit; 0: none
  */
@@ -154,6 +155,7 @@ struct record_outcome {
 	int signal;
 	bool failed;
 	bool interrupted;
+	bool idle;
 	bool unloaded;
 	pid_t closing;
 };

@@ -366,6 +366,7 @@ static void set_status(struct job *job, const struct passes *passes,
 	int exit_status = exit_status_of(result->status);
 	CLEANUP(free) char *text = NULL;
 
+	outcome->idle = result->idle;
 	if (passes->again && result->interrupted) {
 		note(job, "interrupted", NOTE_SECOND_RUN_CUT);
 	} else if (passes->again && exit_status != outcome->exit_status) {

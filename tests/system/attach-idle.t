@@ -63,6 +63,7 @@ while read -r version python <&3; do
 	fi
 	without "$version" MainThread one two
 	unlike "$(cat err)" 'probes do not match' '  and no probe is doubted'
+	like "$(cat out)" '^thread [0-9]+ (one|two): .*sleeping' '  and standard output has the stacks'
 	record "$version: with states" "$GILTRACER" --state-detect
 	verdict idle "$is_idle" "$version, states"
 	is "$(json out.json '[t["states"]["sleeping_ns"] == t["total_ns"] for t in d["threads"]]')" \
