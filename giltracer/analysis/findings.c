@@ -534,7 +534,7 @@ static void find_tasks(struct findings *to, const struct analysis *a)
 		f->certainty = late && (d->inferred || g->inferred_ns * 2 > g->late_ns)
 		                       ? FINDING_INFERRED
 		                       : FINDING_EXACT;
-		f->remedy = a->evidence.processes > 1 ? ADVICE_LOOP_OF_PROCESS : ADVICE_LOOP;
+		f->remedy = verdict_loop_advice(a, d);
 		r = vec_push(&f->what.v);
 		*r = (struct reason){ .code = late ? REASON_TASK_LATE : REASON_TASK_STEP,
 			              .thread = d->thread,

@@ -1688,6 +1688,32 @@ static void find_locks_too(struct verdict *v, const struct analysis *a)
 	add_chains(&v->also, &v->advice, a, NULL);
 }
 
+/* Whether the loop's thread was without the GIL for most of the time, outside of its selector: all other
+ * tasks waited for a step that slept, waited for something else, or ran C code. */
+static bool is_blocked(const struct model *m, const struct task_delay *d)
+{
+	const struct lane *lane = d->thread < m->threads.n ? &m->threads.v[d->thread].gil : NULL;
+	uint64_t ns = 0;
+
+	for (size_t i = lane ? lane_at(lane, d->start_ns) : 0;
+	     lane && i < lane->spans.n && lane->spans.v[i].start_ns < d->end_ns; i++) {
+		uint64_t from = later(lane->spans.v[i].start_ns, d->start_ns);
+		uint64_t to = lane_span_end(lane, i);
+
+		to = to < d->end_ns ? to : d->end_ns;
+		if (gil_state_is_without(lane->spans.v[i].state) && to > from)
+			ns += to - from;
+	}
+	return ns > d->slept_ns && (ns - d->slept_ns) * 2 > d->end_ns - d->start_ns;
+}
+
+enum reason_code verdict_loop_advice(const struct analysis *a, const struct task_delay *delay)
+{
+	if (is_blocked(a->model, delay))
+		return ADVICE_LOOP_BLOCKED;
+	return a->evidence.processes > 1 ? ADVICE_LOOP_OF_PROCESS : ADVICE_LOOP;
+}
+
 /* Reports the task with the longest delay, or if it is not known when tasks become ready, the longest
  * step. */
 static void find_late_task(struct verdict *v, const struct analysis *a)
@@ -1711,7 +1737,7 @@ static void find_late_task(struct verdict *v, const struct analysis *a)
 	r->delay = worst;
 	r->ns = worst->end_ns - worst->start_ns;
 	r->thread = worst->thread;
-	reasons_add(&v->advice, ADVICE_LOOP);
+	reasons_add(&v->advice, verdict_loop_advice(a, worst));
 }
 
 void verdict_find(struct verdict *ret, struct analysis *a)

@@ -241,6 +241,7 @@ enum reason_code {
 	ADVICE_EXACT,       /* record exactly, not by samples */
 	ADVICE_GIL_TOO,     /* the advice that follows is about the GIL */
 	ADVICE_LOOP,
+	ADVICE_LOOP_BLOCKED, /* a step slept, waited or ran C code without the GIL */
 
 	/* the quality of the recording */
 	QUALITY_SLOW_STARTS, /* percent of all waiting */
@@ -398,5 +399,9 @@ struct analysis;
  * with verdict_done. */
 void verdict_find(struct verdict *ret, struct analysis *analysis);
 void verdict_done(struct verdict *verdict);
+
+/* What helps against such a delay, or against such a long step. */
+enum reason_code verdict_loop_advice(const struct analysis *analysis,
+                                     const struct task_delay *delay);
 
 #endif

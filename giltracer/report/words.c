@@ -1082,6 +1082,7 @@ static const enum phrase plain[] = {
 	[ADVICE_EXACT] = PHRASE_advise_exact,
 	[ADVICE_GIL_TOO] = PHRASE_advise_gil_too,
 	[ADVICE_LOOP] = PHRASE_advise_loop,
+	[ADVICE_LOOP_BLOCKED] = PHRASE_advise_loop_blocked,
 	[QUALITY_COMPLETE] = PHRASE_quality_complete,
 	[QUALITY_SEE_NOTES] = PHRASE_quality_see_notes,
 	[REASON_CODES] = PHRASE_NONE,

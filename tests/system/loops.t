@@ -62,5 +62,36 @@ for _ in 1 2 3; do
 done
 is "$got" '[]' 'nothing is told of a loop that is alone'
 
+# A step that sleeps blocks the loop as well, but no process helps against that.
+cat >sleeps.py <<'END'
+import asyncio
+import time
+
+
+async def handle():
+    await asyncio.sleep(0.01)
+    time.sleep(0.2)
+
+
+async def ping():
+    for _ in range(20):
+        await asyncio.sleep(0.01)
+
+
+async def main():
+    await asyncio.gather(handle(), ping())
+
+
+if __name__ == '__main__':
+    asyncio.new_event_loop().run_until_complete(main())
+END
+while read -r version python; do
+	ok "$version: a step of a loop that sleeps" by_library -q --python "$python" -o got.html --json got.json sleeps.py
+	is "$(json got.json '[f["advice"].split(":")[0] for f in d["findings"] if f["kind"] == "task"][:1]')" \
+		"['The event loop ran nothing else while a step slept, waited or ran C code without the GIL']" \
+		'  the advice is to await there'
+	unlike "$(json got.json 'd["verdict"]["advice"]')" ProcessPoolExecutor '  and not to use another process'
+done <ends
+
 leaves_nothing
 done_testing
