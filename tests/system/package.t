@@ -48,6 +48,15 @@ def test_alone():
     work.spin(threading.Barrier(1), 0.1)
 def test_together():
     work.compete(0.3)
+def test_lock():
+    import time
+    lock = threading.Lock()
+    def hold():
+        with lock:
+            time.sleep(0.05)
+    threads = [threading.Thread(target=hold) for _ in range(3)]
+    for t in threads: t.start()
+    for t in threads: t.join()
 @pytest.mark.gil_wait(max=0.05)
 def test_too_much():
     work.compete(0.3)
@@ -67,7 +76,7 @@ pytest() {
 }
 exits 1 'pytest --giltracer' pytest --giltracer --junitxml junit.xml test_it.py
 cp out printed
-like "$(cat printed)" '^2 failed, 4 passed' 'the two that have to fail do'
+like "$(cat printed)" '^2 failed, 5 passed' 'the two that have to fail do'
 like "$(cat printed)" '^its threads waited [0-9.]+ s for the GIL, more than 0.05 s; most' 'one for its waiting'
 like "$(cat printed)" 'its own reason' 'one for its own reason'
 like "$(cat printed)" '=== waiting for the GIL ===' 'there is a summary'
@@ -78,7 +87,7 @@ import xml.etree.ElementTree as tree
 found = {c.get("name"): {p.get("name"): p.get("value") for p in c.iter("property")}
          for c in tree.parse("junit.xml").iter("testcase")}
 waits = {name: int(p["gil_wait_ns"]) for name, p in found.items()}
-assert len(waits) == 6, waits
+assert len(waits) == 7, waits
 (last,) = (p for name, p in found.items() if name.startswith("test_last["))
 assert last["own"] == "pending 0" and int(last["gil_wait_ns"]) > 5e7, last
 assert waits["test_together"] > 1e8 > waits["test_alone"], waits
@@ -87,6 +96,20 @@ assert "gil_holder" in found["test_together"], found
 assert found["test_together"]["gil_function"].startswith("spin (work.py:"), found
 END
 ok 'and properties' "$python" junit.py
+# Waits for locks are recorded by the library.
+ok 'pytest --giltracer without perf' no_perf "$python" -m pytest -p giltracer.pytest_plugin -p no:cacheprovider -q \
+	--giltracer --junitxml locks.xml -k 'test_lock or test_alone' test_it.py
+like "$(cat out)" '=== waiting for locks ===' 'there is a summary of waits for locks'
+like "$(cat out)" ' 0\.[1-9][0-9]* s  test_it.py::test_lock  \(in .*hold \(test_it.py:[0-9]*\)\)' \
+	'with the function that waits for one'
+cat >locks.py <<'END'
+import xml.etree.ElementTree as tree
+found = {c.get("name"): {p.get("name"): p.get("value") for p in c.iter("property")}
+         for c in tree.parse("locks.xml").iter("testcase")}
+assert int(found["test_lock"]["lock_wait_ns"]) > 1.4e8 > int(found["test_alone"]["lock_wait_ns"]), found
+assert "hold (test_it.py:" in found["test_lock"]["lock_function"], found
+END
+ok 'and properties of it' "$python" locks.py
 unlike "$(cat "$top_srcdir/share/package/giltracer/pytest_plugin.py")" '_pytest' 'by public means'
 ok 'without the option and the mark nothing is recorded' pytest -k test_alone test_it.py
 unlike "$(cat out)" 'waiting for the GIL' '  and nothing shown'

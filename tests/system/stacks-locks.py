@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Two threads that wait for each other, one that waits for the lock of one of them under another name, and one that waits
-# for an RLock. When all of them sleep, their numbers are in the file tids, and a line is written to descriptor 9; one of
-# descriptor 8 ends the program.
+# Two threads that wait for each other, one that waits for the lock of one of them under another name, and one that
+# waits for an RLock. When all of them sleep, their numbers are in the file tids, and a line is written to descriptor
+# 9; one of descriptor 8 ends the program.
 import json
 import os
 import threading

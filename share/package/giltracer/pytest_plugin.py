@@ -13,6 +13,7 @@ from . import Error, Recording
 
 WAITS = ("waits for the GIL", "released on request, awaits the switch")
 SHOWN = 10
+SHORT_NS = 1000000  # shorter waits for locks, in all, are not shown
 
 
 class Spans:
@@ -20,6 +21,8 @@ class Spans:
 
     def __init__(self, recording):
         self.waits, self.holds = [], []  # (start, end, tid, function at the end), by start
+        self.locks = []  # the same of waits for locks of the program, if those were recorded
+        self.locks_known = all(t["lock_wait_ns"] is not None for t in recording.threads)
         self.names = {}
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "spans.csv")
@@ -44,6 +47,8 @@ class Spans:
             self.waits.append(span)
         elif row["state"] == "holds the GIL":
             self.holds.append(span)
+        elif row["state"] == "waits for a lock":
+            self.locks.append(span)
 
     def of(self, window):
         """Return how long threads waited in the window, in ns, and which thread and which function
@@ -66,6 +71,18 @@ class Spans:
             return waited, "", ""
         return waited, self.names.get(max(held, key=held.get), ""), max(ran, key=ran.get)
 
+    def locks_of(self, window):
+        """Return how long threads waited for locks in the window, in ns, and in which function longest; "" if that
+        is not known."""
+        if not self.locks_known:
+            return "", ""
+        waited = {}
+        for start, end, _, function in self.locks:
+            overlap = min(end, window[1]) - max(start, window[0])
+            if overlap > 0:
+                waited[function] = waited.get(function, 0) + overlap
+        return sum(waited.values()), max(waited, key=waited.get) if waited else ""
+
 
 def junit_file(config):
     """The file of --junitxml, None if this process writes none."""
@@ -76,7 +93,7 @@ def junit_file(config):
 
 
 def properties_of(result):
-    properties = zip(("gil_wait_ns", "gil_holder", "gil_function"), map(str, result))
+    properties = zip(("gil_wait_ns", "gil_holder", "gil_function", "lock_wait_ns", "lock_function"), map(str, result))
     return [(name, value) for name, value in properties if value]
 
 
@@ -122,7 +139,7 @@ class Plugin:
         self.junit = junit
         self.recording = None
         self.pending = []  # (item, window)
-        self.results = {}  # nodeid -> (ns, holder's name, function)
+        self.results = {}  # nodeid -> (ns, holder's name, function, ns of waits for locks, function)
         self.trouble = None
 
     def wanted(self, item):
@@ -171,12 +188,12 @@ class Plugin:
         finally:
             recording.close()
         for item, window in pending:
-            self.results[item.nodeid] = spans.of(window)
+            self.results[item.nodeid] = spans.of(window) + spans.locks_of(window)
 
     def judge(self, item, mark, outcome):
         self.finish()
         item.user_properties.extend(properties_of(self.results[item.nodeid]))
-        ns, holder, function = self.results[item.nodeid]
+        ns, holder, function = self.results[item.nodeid][:3]
         most = mark.kwargs["max"] if "max" in mark.kwargs else mark.args[0]
         if ns > most * 1e9 and outcome.excinfo is None:
             outcome.force_exception(pytest.fail.Exception(
@@ -200,15 +217,21 @@ class Plugin:
         if self.trouble:
             terminalreporter.line("giltracer: " + self.trouble)
         worst = sorted(self.results.items(), key=lambda r: -r[1][0])[:SHOWN]
-        for nodeid, (ns, holder, function) in worst:
+        for nodeid, (ns, holder, function, _, _) in worst:
             terminalreporter.line("%9.3f s  %s%s" % (
                 ns / 1e9, nodeid, "  (held by %s)" % held_by(holder, function) if holder else ""))
+        locked = sorted((r for r in self.results.items() if r[1][3] and r[1][3] >= SHORT_NS),
+                        key=lambda r: -r[1][3])[:SHOWN]
+        if locked:
+            terminalreporter.section("waiting for locks")
+        for nodeid, (_, _, _, ns, function) in locked:
+            terminalreporter.line("%9.3f s  %s%s" % (ns / 1e9, nodeid, "  (in %s)" % function if function else ""))
 
 
 def pytest_addoption(parser):
     parser.getgroup("giltracer").addoption(
         "--giltracer", action="store_true",
-        help="report how long each test's threads waited for the GIL, and for whom")
+        help="report how long each test's threads waited for the GIL, and for whom, and for locks")
 
 
 def pytest_configure(config):
