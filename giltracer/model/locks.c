@@ -189,6 +189,8 @@ static void add_deadlock(struct model *m, const struct model_deadlock *d)
 		return;
 	if (i == m->deadlocks.n)
 		*vec_push(&m->deadlocks) = *d;
+	else if (!m->deadlocks.v[i].times) /* a release ended the wait that seemed to be one */
+		m->deadlocks.v[i] = *d;
 	for (uint32_t k = 0; k < d->count; k++)
 		parking_of(m, d->threads[k])->deadlock = i;
 }

@@ -15,14 +15,17 @@
  */
 #include "preload/locks.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "preload/calls_python.h"
 #include "preload/internal.h"
 #include "preload/nogil.h"
 
@@ -355,6 +358,14 @@ static pid_t rlock_holder(uint64_t lock)
 	             : 0;
 }
 
+/* The thread that has a PyMutex; 0: unknown. */
+static pid_t mutex_holder(uint64_t lock)
+{
+	pid_t holder = rlock_holder(lock);
+
+	return holder || !process.mutexes ? holder : holder_of((const sem_t *)(uintptr_t)lock);
+}
+
 /* ---- threads that spin */
 
 /*
@@ -681,7 +692,7 @@ static __attribute__((noinline)) bool begin_wait(struct wait *w, sem_t *sem)
 	stamp = clock_stamp();
 	locks_put(w->me, event, w->lock,
 	          event == PRELOAD_LOCK_WAITS   ? holder_of(sem)
-	          : event == PRELOAD_LOCK_PARKS ? rlock_holder(w->lock)
+	          : event == PRELOAD_LOCK_PARKS ? mutex_holder(w->lock)
 	                                        : 0,
 	          stamp);
 	if (event == PRELOAD_LOCK_PARKS && nogil_on)
@@ -797,6 +808,110 @@ EXPORT int sem_post(sem_t *sem)
 		posted(w, sem);
 	note_released(sem);
 	return real.post(sem);
+}
+
+/* ---- takes of Locks that are PyMutexes */
+
+/*
+ * Taking a free PyMutex calls no function of libc. With --locks all, the methods of Lock are ours: functions that call
+ * CPython's, and note which thread has the lock. CPython calls a method by its PyMethodDef, which is not constant,
+ * so all descriptors and bound methods change at once.
+ */
+struct method_def {
+	const char *name;
+	void *(*function)(void *self, void *args, long count, void *names);
+};
+
+#define DEF_AT       40 /* of the PyMethodDef in a descriptor */
+#define BASICSIZE_AT 32 /* in a type */
+#define LOCK_SIZE    24 /* of a Lock that is a PyMutex, at MUTEX_AT */
+#define METHODS      6
+
+static struct {
+	const void *true_object;
+	void *(*real[METHODS])(void *self, void *args, long count, void *names);
+} takes;
+
+static const sem_t *mutex_in(const void *lock)
+{
+	return (const sem_t *)(const void *)((const char *)lock + MUTEX_AT);
+}
+
+/* Whatever the calling convention of the method is, it has at most these arguments. */
+static void *take(unsigned method, void *lock, void *args, long count, void *names)
+{
+	void *ret = takes.real[method](lock, args, count, names);
+	const sem_t *mutex = mutex_in(lock);
+
+	if (ret == takes.true_object)
+		atomic_store_explicit(taken_entry(mutex), taken_by(mutex, &self),
+		                      memory_order_relaxed);
+	return ret;
+}
+
+static void *give(unsigned method, void *lock, void *args, long count, void *names)
+{
+	const sem_t *mutex = mutex_in(lock);
+	_Atomic uint64_t *entry = taken_entry(mutex);
+
+	if (is_of(atomic_load_explicit(entry, memory_order_relaxed), mutex))
+		atomic_store_explicit(entry, 0, memory_order_relaxed);
+	return takes.real[method](lock, args, count, names);
+}
+
+#define METHOD(what, number)                                                          \
+	static void *what##_##number(void *lock, void *args, long count, void *names) \
+	{                                                                             \
+		return what(number, lock, args, count, names);                        \
+	}
+METHOD(take, 0)
+METHOD(take, 1)
+METHOD(take, 2)
+METHOD(give, 3)
+METHOD(give, 4)
+METHOD(give, 5)
+
+static const struct method_def methods[METHODS] = {
+	{ "acquire", take_0 }, { "acquire_lock", take_1 }, { "__enter__", take_2 },
+	{ "release", give_3 }, { "release_lock", give_4 }, { "__exit__", give_5 },
+};
+
+static void watch(PyObject *type, unsigned i)
+{
+	PyObject *descriptor = python.PyObject_GetAttrString(type, methods[i].name);
+	struct method_def *def, found;
+	struct iovec from = { (void *)(uintptr_t)&methods[i].function, sizeof(found.function) }, to;
+	char name[16];
+
+	if (descriptor && frames_copy(&def, (const char *)descriptor + DEF_AT, sizeof(def)) &&
+	    frames_copy(&found, (const char *)def, sizeof(found)) &&
+	    frames_copy(name, found.name, strlen(methods[i].name) + 1) &&
+	    !strcmp(name, methods[i].name) && found.function != methods[i].function) {
+		takes.real[i] = found.function;
+		to = (struct iovec){ &def->function, sizeof(found.function) };
+		/* Fails where that memory cannot be written. */
+		syscall(SYS_process_vm_writev, process.pid, &from, 1UL, &to, 1UL, 0UL);
+	}
+	if (descriptor)
+		python.Py_DecRef(descriptor);
+	else
+		python.PyErr_Clear();
+}
+
+void locks_watch_takes(void *modules)
+{
+	PyObject *module = python.PyDict_GetItemString(modules, "_thread");
+	PyObject *type = module ? python.PyObject_GetAttrString(module, "LockType") : NULL;
+
+	takes.true_object = dlsym(RTLD_DEFAULT, "_Py_TrueStruct");
+	if (type && takes.true_object && has_lot && !nogil_on &&
+	    *(const int64_t *)(const void *)((const char *)type + BASICSIZE_AT) == LOCK_SIZE)
+		for (unsigned i = 0; i < METHODS; i++)
+			watch(type, i);
+	if (type)
+		python.Py_DecRef(type);
+	else
+		python.PyErr_Clear();
 }
 
 /* ---- mutexes of C code */

@@ -17,6 +17,9 @@ void locks_in_child(void);
 int locks_take_mutex(pthread_mutex_t *mutex, int (*try)(pthread_mutex_t *),
                      int (*lock)(pthread_mutex_t *));
 
+/* With the GIL: from now on, takes and releases of Locks that are PyMutexes are seen. modules: sys.modules */
+void locks_watch_takes(void *modules);
+
 /* It is about to be unlocked. */
 void locks_mutex_free(const pthread_mutex_t *mutex);
 

@@ -8,6 +8,7 @@
  */
 #include "preload/count.h"
 #include "preload/calls_record.h"
+#include "preload/locks.h"
 
 #include <dlfcn.h>
 #include <string.h>
@@ -215,6 +216,8 @@ void names_thread_starts(const void *caller)
 		return;
 	done = true;
 	python.PyErr_Fetch(&type, &value, &trace);
+	if (process.mutexes)
+		locks_watch_takes(api.PyImport_GetModuleDict());
 	install(threading);
 	python.PyErr_Restore(type, value, trace);
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # With --locks all, waits for mutexes of C code are recorded, with the thread that unlocks them, and mutexes
-# behave as they did.
+# behave as they did; and it is known which thread has a Lock of any version.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
 # Mutexes of glibc: how the kinds of PTHREAD_MUTEX_* behave is printed.
@@ -73,6 +73,40 @@ if __name__ == '__main__':
     for thread in threads:
         thread.join()
 END
+# Two threads that wait for each other until the end.
+cat >dead.py <<'END'
+import os
+import threading
+import time
+
+a, b = threading.Lock(), threading.Lock()
+has, tids = {a: threading.Event(), b: threading.Event()}, []
+
+
+def takes(one, other):
+    tids.append(int(os.readlink('/proc/thread-self').rpartition('/')[2]))
+    with one:
+        has[one].set()
+        has[other].wait()
+        with other:
+            pass
+
+
+def sleeps(of):
+    with open('/proc/self/task/%d/stat' % of) as stat:
+        return stat.read().rpartition(')')[2].split()[0] == 'S'
+
+
+if __name__ == '__main__':
+    for name, locks in ('first', (a, b)), ('second', (b, a)):
+        threading.Thread(target=takes, args=locks, name=name, daemon=True).start()
+    times = 0
+    while times < 20:
+        time.sleep(0.001)
+        ready = len(tids) == 2 and all(event.is_set() for event in has.values())
+        times = times + 1 if ready and all(map(sleeps, tids)) else 0
+    os._exit(0)
+END
 # A query keeps the connection from another thread.
 cat >query.py <<'END'
 import sqlite3
@@ -101,12 +135,13 @@ if __name__ == '__main__':
         thread.join()
 END
 
-# waited FILE: the threads that waited, who released what they waited for, and whether that is most of the wait.
+# waited FILE: the threads that waited, and who released what they mostly waited for.
 waited() {
-	json "$1" 'sorted((n[b["waiter_tid"]], n[b["released_by_tid"]], b["wait_ns"] > 0.5 * w[b["waiter_tid"]])
+	json "$1" 'sorted((n[b["waiter_tid"]], n[b["released_by_tid"]])
 		for n in [{t["tid"]: t["name"] for t in d["threads"]}]
 		for w in [{t["tid"]: t["lock_wait_ns"] for t in d["threads"]}]
-		for b in d["lock_blame"] if b["released_by_tid"])'
+		for b in d["lock_blame"] if b["released_by_tid"] and b["wait_ns"] > 0.5 * w[b["waiter_tid"]] and
+		n[b["waiter_tid"]] != "MainThread")'
 }
 
 every_cpython pythons
@@ -116,16 +151,21 @@ while read -r version python <&3; do
 		--json all.json -o all.html mutexes.py
 	cp out recorded
 	is "$(cat recorded)" "$(cat plain)" "$version: each kind of mutex behaves as it did"
-	is "$(waited all.json)" "[('waits', 'holds', True)]" "$version: the wait, and the thread that unlocked it"
+	is "$(waited all.json)" "[('waits', 'holds')]" "$version: the wait, and the thread that unlocked it"
 	is "$(json all.json '[(c["lock"]["function"], c["lock"]["line"], c["at"]["function"])
 		for c in d["lock_chains"]][0]')" \
 		"('waits', 55, 'holds')" "$version: in which functions"
 	ok "$version: the same without this option" by_library -q --python "$python" --python-trace none \
 		--json python.json -o python.html mutexes.py
 	is "$(waited python.json)" '[]' "$version: records no such wait"
+	ok "$version: a deadlock" by_library -q --python "$python" --python-trace none --locks all \
+		--json dead.json -o dead.html dead.py
+	is "$(json dead.json '[sorted((t["lock"]["name"], t["lock"]["line"]) for t in l["threads"])
+		for l in d["deadlocks"]]')" "[[('other', 14), ('other', 14)]]" \
+		"$version: which thread has a lock is known of each kind"
 	ok "$version: two threads of a connection to SQLite" by_library -q --python "$python" --python-trace none \
 		--locks all --json query.json -o query.html query.py
-	is "$(waited query.json)" "[('short_query', 'long_query', True)]" "$version: one waits for the other"
+	is "$(waited query.json)" "[('short_query', 'long_query')]" "$version: one waits for the other"
 done 3<pythons
 
 leaves_nothing
