@@ -43,7 +43,7 @@
 /* ---- a program with the library counting (preload/totals.h), without a recording */
 
 /* A program to be counted. { 0 } is empty. */
-struct counting {
+struct counted_program {
 	struct job *job;
 	uint64_t stamp, ns; /* both clocks when the program was prepared */
 };
@@ -53,7 +53,7 @@ struct counting {
 #define APART_NS (20 * NS_PER_MS)
 
 /* Writes the rate of the processor's counter, which all processes of the program use. */
-static int write_rate(const struct counting *counting, const char *folder, struct error *err)
+static int write_rate(const struct counted_program *counting, const char *folder, struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/" TOTALS_RATE, folder);
 	CLEANUP(close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
@@ -77,7 +77,7 @@ static int write_rate(const struct counting *counting, const char *folder, struc
 
 /* Find the program, the interpreter and the library. Returns 0, or as the run_counted function of a
  * command. */
-static int counting_prepare(struct counting *ret, const struct record_options *options,
+static int counting_prepare(struct counted_program *ret, const struct record_options *options,
                             char *const *argv, struct error *err)
 {
 	int failed;
@@ -138,7 +138,7 @@ static void watch_counted(struct child *program, struct group_signals *group,
 	child_wait(program);
 }
 
-static int run_counted(const struct counting *counting, const char *folder,
+static int run_counted(const struct counted_program *counting, const char *folder,
                        const struct signals *signals, struct child *program,
                        struct group_signals *group, struct error *err)
 {
@@ -171,7 +171,7 @@ static int run_counted(const struct counting *counting, const char *folder,
  * blocked signals; those sent to giltracer alone are passed on to the program. Returns 0, or as the
  * run_counted function of a command.
  */
-static int counting_run(const struct counting *counting, const char *folder,
+static int counting_run(const struct counted_program *counting, const char *folder,
                         const struct signals *signals, struct record_outcome *ret,
                         struct error *err)
 {
@@ -189,7 +189,7 @@ static int counting_run(const struct counting *counting, const char *folder,
 	return failed;
 }
 
-static void counting_done(struct counting *counting)
+static void counting_done(struct counted_program *counting)
 {
 	if (counting->job)
 		job_free(counting->job);
@@ -232,7 +232,7 @@ static const char *runtime_folder(void)
 /* A program that is counted and served. */
 struct served {
 	const struct metrics_options *options;
-	struct counting counting;
+	struct counted_program counting;
 	struct listener listener;
 	struct signals signals;
 };

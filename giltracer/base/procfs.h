@@ -52,4 +52,13 @@ struct procfs_mapping {
  * end. Lines of another form are skipped. */
 bool procfs_next_mapping(struct procfs_mapping *ret, char **text);
 
+/**
+ * The CPU limit of a control group, and how often it stopped the processes in it.
+ * @quota_us: CPU time in each period of @period_us; 0: no limit, or not known
+ * @periods: number of periods in which the group ran; @throttled: of these, in which it used up its quota
+ */
+struct cpu_quota {
+	uint64_t quota_us, period_us, periods, throttled;
+};
+
 #endif

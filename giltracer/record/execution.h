@@ -209,7 +209,7 @@ struct execution_result {
 	int status;
 	uint64_t wall_ns, start_ns, stop_ns, stolen_ns, handover_ns;
 	uint64_t uprobes_end_ns, turn_ns;
-	struct cgroup_quota quota;
+	struct cpu_quota quota;
 	struct suspensions suspended;
 	uint32_t pid, start_tid;
 	unsigned mmap_pages[RECORDERS_MAX];

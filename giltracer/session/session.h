@@ -71,6 +71,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/procfs.h"
 
 /* ---- what recording, reading and reporting share */
 
@@ -85,15 +86,6 @@ static inline const char *pass_kind_name(enum pass_kind kind)
 {
 	return kind == PASS_GIL ? "gil" : "stacks";
 }
-
-/**
- * The CPU limit of the program's control group, and how often it stopped the program while it was
- * recorded. @quota_us: CPU time per period of @period_us, 0: no limit, or not known; @periods,
- * @throttled: number of periods in which the group ran, and in which it used up its quota
- */
-struct cpu_quota {
-	uint64_t quota_us, period_us, periods, throttled;
-};
 
 /* A time in which the program's main process was stopped, by SIGSTOP or Ctrl-Z. */
 struct suspension {

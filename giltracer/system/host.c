@@ -265,13 +265,13 @@ static char *find_path(const char *groups, bool v1)
 }
 
 /* Returns false if the group has no limit. */
-static bool read_limit(struct cgroup_quota *ret, const char *folder)
+static bool read_limit(struct cpu_quota *ret, const char *folder)
 {
 	CLEANUP(free) char *max = read_in(folder, "cpu.max");
 	CLEANUP(free) char *quota = read_in(folder, "cpu.cfs_quota_us");
 	CLEANUP(free) char *period = read_in(folder, "cpu.cfs_period_us");
 
-	*ret = (struct cgroup_quota){ 0 };
+	*ret = (struct cpu_quota){ 0 };
 	if (max)
 		return sscanf(max, "%" SCNu64 " %" SCNu64, &ret->quota_us, &ret->period_us) == 2 &&
 		       ret->quota_us && ret->period_us;
@@ -290,7 +290,7 @@ static uint64_t number_after(const char *text, const char *name)
 	return 0;
 }
 
-static void read_stat(struct cgroup_quota *ret, const char *folder)
+static void read_stat(struct cpu_quota *ret, const char *folder)
 {
 	CLEANUP(free) char *text = read_in(folder, "cpu.stat");
 
@@ -300,7 +300,7 @@ static void read_stat(struct cgroup_quota *ret, const char *folder)
 
 static void add_level(struct cgroup *cgroup, const char *folder)
 {
-	struct cgroup_quota *quota = &cgroup->quotas[cgroup->n];
+	struct cpu_quota *quota = &cgroup->quotas[cgroup->n];
 
 	if (cgroup->n == CGROUP_LEVELS || !read_limit(quota, folder))
 		return;
@@ -340,13 +340,13 @@ void cgroup_done(struct cgroup *cgroup)
 	cgroup->n = 0;
 }
 
-struct cgroup_quota cgroup_since(const struct cgroup *cgroup)
+struct cpu_quota cgroup_since(const struct cgroup *cgroup)
 {
-	struct cgroup_quota most = { 0 };
+	struct cpu_quota most = { 0 };
 
 	for (size_t i = 0; i < cgroup->n; i++) {
-		const struct cgroup_quota *before = &cgroup->quotas[i];
-		struct cgroup_quota now = *before;
+		const struct cpu_quota *before = &cgroup->quotas[i];
+		struct cpu_quota now = *before;
 
 		read_stat(&now, cgroup->folders[i]);
 		now.periods -= now.periods < before->periods ? now.periods : before->periods;

@@ -9,6 +9,7 @@
 
 #include "base/cleanup.h"
 #include "base/error.h"
+#include "base/procfs.h"
 
 /* The value of a sysctl by its dotted name, such as "kernel.perf_event_paranoid"; NULL if it
  * does not exist. The caller frees it. */
@@ -59,14 +60,6 @@ double steal_time_percent(uint64_t stolen_ns, uint64_t wall_ns, uint64_t cpus);
 /* CPU limits of control groups: how much of the CPUs a program may use, and in how many periods the
  * kernel stopped it because it had used that up. Versions 1 and 2 (cgroups(7)). */
 
-/**
- * @quota_us: CPU time that the group may use in each period of @period_us; 0: no group is limited
- * @periods: number of periods in which it ran; @throttled: of these, in which it was stopped
- */
-struct cgroup_quota {
-	uint64_t quota_us, period_us, periods, throttled;
-};
-
 #define CGROUP_LEVELS 16
 
 /**
@@ -75,7 +68,7 @@ struct cgroup_quota {
  */
 struct cgroup {
 	char *folders[CGROUP_LEVELS];
-	struct cgroup_quota quotas[CGROUP_LEVELS];
+	struct cpu_quota quotas[CGROUP_LEVELS];
 	size_t n;
 };
 
@@ -86,7 +79,7 @@ void cgroup_done(struct cgroup *cgroup);
 
 /* The limit of the group that was throttled most since cgroup_open, or the lowest limit if none
  * was, with its numbers of periods since then. */
-struct cgroup_quota cgroup_since(const struct cgroup *cgroup);
+struct cpu_quota cgroup_since(const struct cgroup *cgroup);
 
 static inline void cleanup_cgroup_done(struct cgroup *cgroup)
 {

@@ -44,9 +44,9 @@ static void put_mounts(bool v1)
 	put("mounts", text);
 }
 
-static struct cgroup_quota between(const char *stat, const char *text)
+static struct cpu_quota between(const char *stat, const char *text)
 {
-	struct cgroup_quota ret;
+	struct cpu_quota ret;
 	struct cgroup cgroup;
 
 	cgroup_open(&cgroup, folder);
@@ -58,7 +58,7 @@ static struct cgroup_quota between(const char *stat, const char *text)
 
 static void test_v2(void)
 {
-	struct cgroup_quota q;
+	struct cpu_quota q;
 
 	put_mounts(false);
 	put("cgroup", "0::/pod/app\n");
@@ -88,7 +88,7 @@ static void test_v2(void)
 
 static void test_v1(void)
 {
-	struct cgroup_quota q;
+	struct cpu_quota q;
 
 	put_mounts(true);
 	put("cgroup", "5:memory:/m\n3:cpuset:/s\n2:cpuacct,cpu:/docker/123\n0::/\n");
@@ -106,7 +106,7 @@ static void test_v1(void)
 
 static void test_broken(void)
 {
-	struct cgroup_quota q;
+	struct cpu_quota q;
 
 	put("cgroup", "0\n::\n2:cpu\n\n");
 	q = between("cpu/cpu.stat", "");
