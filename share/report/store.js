@@ -9,25 +9,25 @@ import {max, min} from "./math.js";
 import {CPU_STATES, GIL_STATES, HIST_SUB} from "./states.js";
 import {Lane, Track} from "./tracks.js";
 
-function PassStore() {
+class PassStore {
 	/** @type {Lane[]} */
-	this.gil = []; // by thread index
+	gil = []; // by thread index
 	/** @type {Lane[]} */
-	this.cpu = [];
+	cpu = [];
 	/** @type {Track[][]} */
-	this.slices = []; // by thread index: rows by depth
-	this.released = []; // by thread index: the parts of its waits for locks, by releasing thread
-	this.counters = []; // by thread index: by counter: sections
-	this.lost = [];
-	this.queued = []; // by thread index: sections
+	slices = []; // by thread index: rows by depth
+	released = []; // by thread index: the parts of its waits for locks, by releasing thread
+	counters = []; // by thread index: by counter: sections
+	lost = [];
+	queued = []; // by thread index: sections
 	// Samples: runs has sections by thread index, in order of time.
-	this.sampled = {times: [], runs: [], stacks: {parent: [0], name: [0], module: [0], line: [0]}};
-	this.names = {slices: [], stacks: [], samples: [], cpus: []};
-	this.nameCount = [];
-	this.nameLongest = [];
-	this.stacks = {parent: [0], name: [0], module: [0], line: [0], flags: [0]};
-	this.hist = new Float64Array(48 * HIST_SUB);
-	this.calls = 0;
+	sampled = {times: [], runs: [], stacks: {parent: [0], name: [0], module: [0], line: [0]}};
+	names = {slices: [], stacks: [], samples: [], cpus: []};
+	nameCount = [];
+	nameLongest = [];
+	stacks = {parent: [0], name: [0], module: [0], line: [0], flags: [0]};
+	hist = new Float64Array(48 * HIST_SUB);
+	calls = 0;
 }
 
 export const stores = meta.passes.map(() => new PassStore());

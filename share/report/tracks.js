@@ -52,6 +52,7 @@ export class Lane extends Track {
 		this.states = states;
 		this.base = []; // for each section: totals by state of the sections before it
 		this.withStacks = false; // whether a span has a stack
+		this.cache = null; // of gilColumns()
 		this.marks = []; // waits that must stay visible: start, end, start, end …
 		this.gils = new Set(); // the GILs that the thread used, as numbers from 1
 	}
