@@ -19,39 +19,33 @@ trace() {
 		-o got.html --json got.json "$program" "$2" >truth.json 2>trace.err
 }
 
-truth='json.load(open("truth.json"))'
-blamed="sum(b['wait_ns'] for b in d['blame'] if b['holder_tid'] in ($truth)['culprits'])"
-waited='sum(b["wait_ns"] for b in d["blame"] if b["holder_tid"])' # the handover is nobody's
-# While another thread was runnable without a CPU, it may have held the GIL and made all others wait.
-excused="(len(d['threads']) - 1) * sum(t['states']['runnable_ns'] for t in d['threads']
-	if t['tid'] not in ($truth)['culprits'])"
-
-# attempt PYTHON KIND EXPRESSION POINT: make at most three recordings until the expression is "right".
-# $got is the last result, or the reason why there is no recording.
+# attempt PYTHON KIND POINT RULE ARG...: make at most three recordings until blame-judge.py says "right". $got
+# is its last answer, or the reason why there is no recording.
 attempt() {
+	attempt_python=$1 attempt_kind=$2 attempt_point=$3 attempt_rule=$4
+	shift 4
 	for _ in 1 2 3; do
-		if ! trace "$1" "$2"; then
+		if ! trace "$attempt_python" "$attempt_kind"; then
 			got="no recording: $(tail -n 3 trace.err)"
 			return
 		fi
-		got=$(json got.json "$3")
+		got=$(python3 "$top_srcdir/tests/system/blame-judge.py" "$attempt_rule" got.json truth.json "$@" 2>&1)
 		[ "$got" != right ] || return 0
-		retried "$4" "$got"
+		retried "$attempt_point" "$got"
 	done
 }
 
-# guilty PYTHON VERSION KIND FUNCTIONS [AND]: the guilty thread and its functions (a Python tuple of
-# names) are blamed, and the expression AND is true.
+# guilty PYTHON VERSION KIND FUNCTION...: the guilty thread and these functions of it are blamed; of a convoy,
+# also as one.
 guilty() {
-	attempt "$1" "$3" "(lambda thread, waited, function, caused, excused, more: 'right'
-		if waited and caused and thread >= 0.95 * waited - excused and
-			function >= 0.95 * caused - excused and more
-		else (thread, waited, function, caused, excused, more, d['patterns']))(
-		$blamed, $waited,
-		sum(f['wait_caused_ns'] for f in d['functions'] if f['function'] in $4),
-		sum(f['wait_caused_ns'] for f in d['functions']), $excused, ${5:-True})" "$2 $3"
-	is "$got" right "$2 $3: 95 % of the waiting go to the right thread and function"
-	consistent got.json "$2 $3"
+	guilty_point="$2 $3"
+	rule=guilty
+	[ "$3" != convoy ] || rule=convoy
+	guilty_python=$1 guilty_kind=$3
+	shift 3
+	attempt "$guilty_python" "$guilty_kind" "$guilty_point" $rule "$@"
+	is "$got" right "$guilty_point: 95 % of the waiting go to the right thread and function"
+	consistent got.json "$guilty_point"
 }
 
 native_of() {
@@ -73,15 +67,8 @@ native() {
 
 # The extension's calls are hogs, for as long as they measured themselves, asleep or not, except calls
 # that had no CPU for most of their time.
-measured() {
-	attempt "$1" "$3" "(lambda hogs, truth:
-		'right' if len(hogs) == 1 and hogs[0]['line'] == $5 and
-		(hogs[0]['holds'] == len(truth) and abs(hogs[0]['hold_ns'] / sum(truth) - 1) <= 0.02
-		if (hogs[0]['held_off_cpu_ns'] - hogs[0]['held_asleep_ns']) * 5 < hogs[0]['hold_ns'] else
-		0 < hogs[0]['holds'] <= len(truth) and hogs[0]['hold_ns'] <= 1.02 * sum(truth)) and
-		abs(hogs[0]['held_asleep_ns'] / sum(truth) - $4) <= 0.05
-		else (hogs, truth))([h for h in d['hogs'] if h['function'] == 'kept_$3'],
-		($truth)['measured'])" "$2 $3"
+measured() { # PYTHON VERSION KIND ASLEEP LINE
+	attempt "$1" "$3" "$2 $3" measured "kept_$3" "$5" "$4"
 	is "$got" right "$2 $3: the holds are as long as measured within 2 %, and the line is right"
 }
 
@@ -102,17 +89,15 @@ oldest=$(sort -V interpreters | sed -n '1s/ .*//p')
 while read -r version python; do
 	v="$version ($python)"
 	engine=uprobes
-	guilty "$python" "$v" by_pow "('kept_by_pow',)"
+	guilty "$python" "$v" by_pow kept_by_pow
 	native "$python" "$v" by_pow builtin_pow
 	if everything "$version" "$python"; then
 		[ "$version" = "$newest" ] || engine=preload
-		guilty "$python" "$v" by_re "('kept_by_re', 'match', 'prefixmatch')"
-		guilty "$python" "$v" by_json "('kept_by_json', 'loads', 'JSONDecoder.decode',
-			'JSONDecoder.raw_decode', 'decode', 'raw_decode')"
-		guilty "$python" "$v" by_sorted "('kept_by_sorted', 'slow_key')"
-		guilty "$python" "$v" convoy "('spin',)" "[p['code'] for p in d['patterns'] if
-			p['tid'] == ($truth)['victim']] == ['convoy']"
-		guilty "$python" "$v" crowd "('kept_by_pow', 'kept_by_re', 'match', 'prefixmatch')"
+		guilty "$python" "$v" by_re kept_by_re match prefixmatch
+		guilty "$python" "$v" by_json kept_by_json loads JSONDecoder.decode JSONDecoder.raw_decode decode raw_decode
+		guilty "$python" "$v" by_sorted kept_by_sorted slow_key
+		guilty "$python" "$v" convoy spin
+		guilty "$python" "$v" crowd kept_by_pow kept_by_re match prefixmatch
 	fi
 	engine=uprobes
 	everything "$version" "$python" || [ "$version" = "$oldest" ] || continue
