@@ -126,13 +126,6 @@ static bool is_import(const struct recording_pass *pass, uint32_t frame)
 	return false;
 }
 
-bool function_is_collected(const struct recording_pass *pass, const struct hog *hog)
-{
-	const char *native = function_native(pass, hog);
-
-	return !(native && is_collector(native)) && function_cause(pass, hog) == CAUSE_COLLECTOR;
-}
-
 /* Whether the function only runs those that it was given, as Thread.run() does. */
 static bool is_runner(const struct function *f)
 {

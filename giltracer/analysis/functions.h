@@ -80,9 +80,6 @@ bool function_is_inferred(const struct recording_pass *pass, const struct hog *h
 /* The cause of most waiting for overdue holds of a thread. */
 enum function_cause functions_cause(const struct recording_pass *pass, uint32_t thread);
 
-/* Whether the collector is known from the program alone: no C function tells it. */
-bool function_is_collected(const struct recording_pass *pass, const struct hog *hog);
-
 /**
  * A function in all threads that ran it.
  * @hog: one of its rows, for its name, caller and C function

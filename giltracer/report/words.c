@@ -89,16 +89,17 @@ unsigned wording_add_function_row(struct str *out, const struct recording_pass *
 {
 	struct function f = function_of(pass, hog), caller = function_telling_caller(pass, hog);
 	const char *native = function_native(pass, hog);
+	bool collected = function_cause(pass, hog) == CAUSE_COLLECTOR;
 	CLEANUP(str_done) struct str native_name = { 0 }, caller_name = { 0 };
 	size_t len = out->len;
 
 	add_function(out, &f, columns);
-	if (native && !function_is_collected(pass, hog)) {
+	if (collected) {
+		say_in_collector(out);
+	} else if (native) {
 		utf8_add_safe(&native_name, native, columns);
 		say_native_in(out, str_get(&native_name));
 	}
-	if (function_is_collected(pass, hog))
-		say_in_collector(out);
 	if (caller.name) {
 		add_function(&caller_name, &caller, columns);
 		say_called_by_after(out, str_get(&caller_name));
