@@ -23,6 +23,11 @@ const LINE_COLUMNS = {
 	lock_wait_ns: ["For locks", "how long threads waited for a lock in this line"],
 };
 
+// On a small screen the rows are no table for CSS, so the roles are given.
+const ROW = {role: "row"},
+	ROWS = {role: "rowgroup"},
+	COLUMN = {role: "columnheader", scope: "col"};
+
 const lineCosts = l => l.caused_ns + l.waited_ns + l.lock_wait_ns + l.lock_caused_ns;
 
 // [{file, cost, rows: [{line, text, indent, times}, …] by line}], most costs first
@@ -57,6 +62,7 @@ function goToLine(times) {
 const lineCell = (times, key, most) =>
 	h(
 		"td.num",
+		{role: "cell"},
 		times?.[key]
 			? [
 					h("i.gauge", {style: "width:" + ((times[key] / most) * 100).toFixed(1) + "%"}),
@@ -67,20 +73,23 @@ const lineCell = (times, key, most) =>
 
 function lineRow(r, last, columns, most) {
 	const gap =
-		last > 0 && r.line > last + 1 && h("tr.gap", h("td", {colspan: columns.length + 2}, "⋮"));
+		last > 0 &&
+		r.line > last + 1 &&
+		h("tr.gap", ROW, h("td", {role: "cell", colspan: columns.length + 2}, "⋮"));
 	return [
 		gap,
 		h(
 			"tr",
-			{class: r.times ? "hot" : "cold"},
+			{...ROW, class: r.times ? "hot" : "cold"},
 			h(
 				"th",
-				{scope: "row"},
+				{role: "rowheader", scope: "row"},
 				r.times ? jumpTo(String(r.line), () => goToLine(r.times)) : r.line,
 			),
 			columns.map(c => lineCell(r.times, c, most)),
 			h(
 				"td.src",
+				{role: "cell"},
 				r.text
 					? code("\u00a0".repeat(r.indent) + r.text)
 					: soft(r.times?.function || "", " (its source was not recorded)"),
@@ -92,20 +101,24 @@ function lineRow(r, last, columns, most) {
 function linesTable(f, columns, most) {
 	return h(
 		"table.lines",
+		{role: "table"},
 		h("caption.visually-hidden", "Lines of " + f.file),
 		h(
 			"thead",
+			ROWS,
 			h(
 				"tr",
-				h("th", {scope: "col"}, "Line"),
+				ROW,
+				h("th", COLUMN, "Line"),
 				columns.map(key =>
-					h("th.num", {scope: "col", title: LINE_COLUMNS[key][1]}, LINE_COLUMNS[key][0]),
+					h("th.num", {...COLUMN, title: LINE_COLUMNS[key][1]}, LINE_COLUMNS[key][0]),
 				),
-				h("th", {scope: "col"}, "Source"),
+				h("th.src", COLUMN, "Source"),
 			),
 		),
 		h(
 			"tbody",
+			ROWS,
 			f.rows.map((r, i) => lineRow(r, i && f.rows[i - 1].line, columns, most)),
 		),
 	);

@@ -263,19 +263,11 @@ function diffDraw(redraw) {
 		const {node} = f,
 			[was, is] = sums.get(node) || [0, 0],
 			change = (is - was) / Math.max(is, was, 1e-9),
-			text =
-				(node === root ? "all" : node.name) +
-				", " +
-				points(was) +
-				" → " +
-				points(is) +
-				" of the recording";
+			by = (is < was ? "−" : "+") + points(Math.abs(is - was)),
+			text = (node === root ? "all" : node.name) + " " + by;
 		const el = frameButton({
-			text:
-				(node === root ? "all " : node.name + " ") +
-				(is < was ? "−" : "+") +
-				points(Math.abs(is - was)),
-			label: text,
+			text,
+			label: `${text}: ${points(was)} → ${points(is)} of the recording`,
 			...f,
 			top: f.depth * FRAME_H,
 			color: mix(
