@@ -453,19 +453,6 @@ void gil_release(struct model *m, uint32_t thread, uint64_t t, uint64_t address,
 	gil_without(m, thread, t);
 }
 
-void gil_turned_off(struct model *m, uint32_t thread, uint64_t t)
-{
-	unsigned state = last(m, thread)->state;
-
-	if (state == GIL_HOLD)
-		free_hold(m, thread, t, SPAN_INFERRED_END);
-	else if (state == GIL_WAIT)
-		free_wait(m, thread, t);
-	else
-		return;
-	m->priv->threads.v[thread].flags &= ~(uint32_t)THREAD_GIL_FLAGS;
-}
-
 void gil_released(struct model *m, uint32_t thread, uint64_t t)
 {
 	struct thread_state *ts = &m->priv->threads.v[thread];

@@ -20,9 +20,6 @@ void gil_exec(struct model *m, uint32_t thread, uint64_t t);
 void gil_lost(struct model *m, uint32_t thread, uint64_t since_ns, uint64_t t);
 void gil_exit(struct model *m, uint32_t thread, uint64_t t, bool died);
 
-/* The GIL was turned off: the thread no longer holds or requests it. The caller sets the state that
- * follows. */
-void gil_turned_off(struct model *m, uint32_t thread, uint64_t t);
 /* Call it after owners_finish(). */
 void gil_finish(struct model *m);
 /* The thread's next event happens without the GIL, so it has not had the GIL since the last loss of

@@ -350,7 +350,7 @@ void locks_forget(struct model *m, uint32_t thread, bool is_known)
 
 	leave_stop(m, thread);
 	leave_lock(m, thread, is_known);
-	parking->requested_off = parking->released_off = parking->stopping = false;
+	parking->stopping = false;
 }
 
 static void unpark(struct model *m, uint32_t thread, bool stuck)
@@ -609,54 +609,10 @@ static void started_world(struct model *m, uint32_t thread, uint64_t t)
 	update_span(m, thread, t);
 }
 
-/* The thread waits to be notified, not for a lock that another thread holds. */
-static void make_idle(struct model *m, uint32_t thread)
-{
-	unpark(m, thread, false);
-	forget_wait(m, thread);
-}
-
 static void set_frame(struct model *m, uint32_t thread, const struct event *ev)
 {
-	if (last(m, thread)->state != GIL_LOCK_WAIT)
-		return;
-	if (ev->flags & EVF_NOTIFIED)
-		make_idle(m, thread);
-	else
+	if (last(m, thread)->state == GIL_LOCK_WAIT)
 		last(m, thread)->gil.frame = ev->gil.frame;
-}
-
-static void gil_off(struct model *m, uint32_t thread, uint64_t t, const struct event *ev)
-{
-	struct parking *parking = parking_of(m, thread);
-
-	gil_turned_off(m, thread, t);
-	m->priv->threads.v[thread].flags &= ~(uint32_t)(THREAD_SAVED | THREAD_RELEASED);
-	parking->started_ns = 0;
-	gil_without(m, thread, t);
-	if (ev->type != EV_REQUEST) {
-		parking->released_off = true;
-		return;
-	}
-	parking->requested_off = true;
-	parking->frame = ev->gil.frame;
-	set_frame(m, thread, ev);
-}
-
-/* Whether the event is about a GIL that is off. A return event does not show that; its entry event
- * did. */
-static bool is_off(struct model *m, const struct event *ev, uint32_t thread)
-{
-	struct parking *parking = parking_of(m, thread);
-	bool *entry = ev->type == EV_ACQUIRE ? &parking->requested_off : &parking->released_off;
-	bool off = *entry;
-
-	if (ev->flags & EVF_GIL_OFF)
-		return ev->type == EV_REQUEST || ev->type == EV_RELEASE;
-	if (ev->type != EV_ACQUIRE && ev->type != EV_RELEASED)
-		return false;
-	*entry = false;
-	return off;
 }
 
 /* The thread got what it waited for, and it is not known which thread released it: that is unknown of
@@ -756,17 +712,9 @@ static void feed_park(struct model *m, const struct event *ev, uint32_t thread, 
 
 bool locks_feed(struct model *m, const struct event *ev, uint32_t thread, uint64_t t)
 {
-	bool off = ev->type < EV_PARK && is_off(m, ev, thread);
-
 	if (ev->type >= EV_PARK) {
 		m->park_events++;
 		feed_park(m, ev, thread, t);
-		return true;
-	}
-	if (off) {
-		m->park_events++;
-		if (ev->flags & EVF_GIL_OFF)
-			gil_off(m, thread, t, ev);
 		return true;
 	}
 	if (ev->type == EV_REQUEST)

@@ -10,12 +10,10 @@ static inline bool locks_concern(const struct model *m, const struct event *ev, 
 {
 	const struct parking *p = &m->priv->threads.v[thread].parking;
 
-	return ev->type >= EV_PARK || ev->flags & EVF_GIL_OFF || p->lock != MODEL_NONE ||
-	       p->requested_off || p->released_off;
+	return ev->type >= EV_PARK || p->lock != MODEL_NONE;
 }
 
-/* Returns true if the event is about parking or about a GIL that is off; it is then fully
- * handled. */
+/* Returns true if the event is about parking; it is then fully handled. */
 bool locks_feed(struct model *m, const struct event *ev, uint32_t thread, uint64_t t);
 
 /* The wait of the thread, if there is one, is about to end. If it is not known which thread took the

@@ -55,14 +55,10 @@ struct cpu_move {
 /**
  * State of a thread in a free-threaded interpreter; unused if there is a GIL.
  * @lock: index of the lock that it is parked for, or MODEL_NONE
- * @frame: Python frame of its last request for a GIL that is off, or where it was stopped; @lock_frame:
- * where it waits for the lock
- * @requested_off: its last request was for a GIL that is off, so the return of that take_gil
- *                 acquires nothing
+ * @frame: Python frame where it was stopped; @lock_frame: where it waits for the lock
  * @holder: the thread that had the lock when the wait began; @deadlock: index of the deadlock that the
  * wait is part of; MODEL_NONE: unknown, none
  * @outer: the lock of its last EV_OUTER, until the EV_INNER
- * @released_off: the same for its last release and drop_gil
  * @stopping: it has stopped the world, or is about to; @stop: index of the last stop that it requested or
  * ended, MODEL_NONE: it has done something else since it ended
  * @spins: it spins for the lock, and is not parked
@@ -75,7 +71,7 @@ struct parking {
 	uint32_t lock, event, holder, deadlock, outer;
 	uint64_t event_ns;
 	uint32_t frame, lock_frame, stop;
-	bool requested_off, released_off, stopping, looks, unsure, doubted, spins;
+	bool stopping, looks, unsure, doubted, spins;
 	uint64_t started_ns;
 };
 

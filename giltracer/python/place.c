@@ -130,16 +130,6 @@ static void framefetch_add(struct str *out, const struct probedef *def, const ch
 	}
 }
 
-/* What a report will lack with the probes of a free-threaded interpreter; NULL: nothing. */
-static const char *freethreaded_note(const struct probe_set *set)
-{
-	for (size_t i = 0; i < set->probes.n; i++)
-		if (str_has_prefix(set->probes.v[i].event, "stop_world"))
-			return NULL;
-	return "stop_the_world has no symbol: a stop is shown from when the first thread "
-	       "stopped; the report does not show which import turned the GIL on";
-}
-
 static const struct gil_scan_release *placer_release_of(const struct placer *p, uint64_t function)
 {
 	for (size_t i = 0; i < p->code->releases.n; i++)
@@ -202,18 +192,6 @@ static void add_frame_arguments(struct str *out, const struct placer *p,
 	framefetch_add(out, p->def, tstate, probe->address, &at, p->frames);
 }
 
-/* The arguments of a clone are unknown. */
-static void add_other_arguments(struct str *out, const struct probedef_function *f,
-                                const struct probe *probe)
-{
-	for (size_t i = 0; keeps_arguments(probe->function) && i < f->fetch.n; i++) {
-		const struct probedef_fetch *fetch = &f->fetch.v[i];
-		CLEANUP(free) char *words = probedef_fetch(fetch->expression);
-
-		str_addf(out, "%s%s=%s:%s", out->len ? " " : "", fetch->name, words, fetch->type);
-	}
-}
-
 /* The arguments of a probe at a function's entry, which is at its final place, and of a probe at
  * the call of pthread_cond_signal. NULL: none. Caller frees. */
 static char *placer_entry_arguments(const struct placer *p, const struct probedef_function *f,
@@ -224,7 +202,6 @@ static char *placer_entry_arguments(const struct placer *p, const struct probede
 
 	if (gil)
 		str_adds(&out, gil);
-	add_other_arguments(&out, f, probe);
 	add_frame_arguments(&out, p, f, probe);
 	return out.len ? str_take(&out) : NULL;
 }
@@ -577,24 +554,13 @@ static int add_all(struct placer *p, struct error *err)
 	return 0;
 }
 
-static bool has_function(const struct placer *p, const char *name)
-{
-	CLEANUP(symbol_list_done) struct symbol_list list = { 0 };
-
-	return symbols_find(p->symbols, name, &list) > 0;
-}
-
 /* What cannot be recorded because probes are missing; NULL: nothing. */
 static const char *find_note(const struct placer *p)
 {
-	const char *note = p->def->layout.free_threaded ? freethreaded_note(p->set) : NULL;
-
-	if (note)
-		return note;
 	if (p->code->gave_up)
 		return "the search of the machine code was ended because it takes too long for a "
 		       "file of this size: functions or releases of the GIL may have no probe";
-	if (!p->def->layout.free_threaded && !p->set->releases_known)
+	if (!p->set->releases_known)
 		return "some releases of the GIL have no probe: the ends of these holds are "
 		       "inferred";
 	return NULL;
@@ -611,8 +577,7 @@ static void add_others(struct placer *p)
 
 		if (is_take(f) || is_drop(f) || (f->fallback && p->set->releases_known))
 			continue;
-		if (!f->without || !has_function(p, f->without))
-			add_by_symbol(p, f);
+		add_by_symbol(p, f);
 	}
 	note = find_note(p);
 	p->set->note = note ? xstrdup(note) : NULL;

@@ -136,34 +136,6 @@ static int once(struct reader *r, const yaml_node_t *key, const void *seen)
 	return seen ? fail(r, key, "given twice:", scalar(key)) : 0;
 }
 
-static const char *const fetch_types[] = { "u8", "u16", "u32", "u64", "ustring" };
-
-/* NAME: "EXPRESSION:TYPE" */
-static int fetch_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value, void *data)
-{
-	struct probedef_function *f = data;
-	const char *text = scalar(value), *colon = text ? strrchr(text, ':') : NULL;
-	struct probedef_fetch *fetch;
-
-	if (!is_name(scalar(key)))
-		return fail(r, key, "not a name:", scalar(key));
-	for (size_t i = 0; i < f->fetch.n; i++)
-		if (!strcmp(f->fetch.v[i].name, scalar(key)))
-			return fail(r, key, "given twice:", scalar(key));
-	for (size_t i = 0; colon && i < sizeof(fetch_types) / sizeof(*fetch_types); i++) {
-		CLEANUP(free) char *expression = xstrndup(text, (size_t)(colon - text));
-		CLEANUP(free) char *words = probedef_fetch(expression);
-
-		if (strcmp(colon + 1, fetch_types[i]) != 0 || !words)
-			continue;
-		fetch = vec_push(&f->fetch);
-		*fetch = (struct probedef_fetch){ xstrdup(scalar(key)), take(expression),
-			                          xstrdup(colon + 1) };
-		return 0;
-	}
-	return fail(r, value, "not EXPRESSION:TYPE:", text);
-}
-
 static int function_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value, void *data)
 {
 	struct probedef_function *f = data;
@@ -182,10 +154,6 @@ static int function_pair(struct reader *r, yaml_node_t *key, yaml_node_t *value,
 	if (!strcmp(k, "clone-tstate"))
 		return once(r, key, f->clone_tstate) < 0 ? -1
 		                                         : read_gil(r, value, &f->clone_tstate);
-	if (!strcmp(k, "without"))
-		return once(r, key, f->without) < 0 ? -1 : read_name(r, value, &f->without);
-	if (!strcmp(k, "fetch"))
-		return each_pair(r, value, fetch_pair, f);
 	if (!strcmp(k, "fallback"))
 		return read_bool(r, value, &f->fallback);
 	return fail(r, key, "unknown key", k);
@@ -199,13 +167,6 @@ static void function_done(struct probedef_function *f)
 	free(f->gil);
 	free(f->tstate);
 	free(f->clone_tstate);
-	free(f->without);
-	for (size_t i = 0; i < f->fetch.n; i++) {
-		free(f->fetch.v[i].name);
-		free(f->fetch.v[i].expression);
-		free(f->fetch.v[i].type);
-	}
-	vec_done(&f->fetch);
 }
 
 static int check_function(struct reader *r, const yaml_node_t *node,
@@ -215,7 +176,7 @@ static int check_function(struct reader *r, const yaml_node_t *node,
 		return fail(r, node, "missing key 'name'", NULL);
 	if (!f->entry && !f->ret)
 		return fail(r, node, "missing key 'entry' or 'return'", NULL);
-	if ((f->gil || f->tstate || f->clone_tstate || f->fetch.n) && !f->entry)
+	if ((f->gil || f->tstate || f->clone_tstate) && !f->entry)
 		return fail(r, node, "arguments are read at the entry: missing key 'entry'", NULL);
 	return 0;
 }
@@ -274,16 +235,15 @@ static int read_python(struct reader *r, yaml_node_t *node, struct probedef *def
 	if (def->is_newer)
 		return 0;
 	if (!text || text[0] != '3' || text[1] != '.' || !isdigit((unsigned char)text[2]) ||
-	    strlen(text) > 5)
-		return fail(r, node, "not a CPython version, 3.N or 3.Nt:", text);
+	    strlen(text) > 4)
+		return fail(r, node, "not a CPython version, 3.N:", text);
 	minor = (unsigned)strtoul(text + 2, &end, 10);
-	python_layout_init(&layout, 3, minor, *end == 't');
+	python_layout_init(&layout, 3, minor, false);
 	memcpy(layout.frame, def->layout.frame, sizeof(layout.frame));
 	memcpy(layout.memory, def->layout.memory, sizeof(layout.memory));
 	memcpy(layout.call, def->layout.call, sizeof(layout.call));
 	def->layout = layout;
-	end += *end == 't';
-	return *end ? fail(r, node, "not a CPython version, 3.N or 3.Nt:", text) : 0;
+	return *end ? fail(r, node, "not a CPython version, 3.N:", text) : 0;
 }
 
 static int read_lock(struct reader *r, yaml_node_t *node, struct probedef *def)
@@ -559,13 +519,13 @@ static int find_newer(struct probedef **ret, const struct python *python, const 
 	CLEANUP(free) char *path = NULL;
 	struct error ignored;
 
-	if (python->major != 3 || python->minor < PYTHON_TABLE_FIRST || python->free_threaded ||
+	if (python->major != 3 || python->minor < PYTHON_TABLE_FIRST ||
 	    datadir_find(&path, NEWER, &ignored) < 0)
 		return error_set(err, ENOTSUP, "%s is CPython %s, which has no %s", python->command,
 		                 python->version, name);
 	if (probedef_load(&def, path, err) < 0)
 		return -1;
-	python_layout_init(&def->layout, python->major, python->minor, false);
+	python_layout_init(&def->layout, python->major, python->minor, python->free_threaded);
 	if (!read_table(&def->layout, python))
 		return error_set(
 			err, ENOTSUP,
@@ -582,26 +542,20 @@ static int find_newer(struct probedef **ret, const struct python *python, const 
 
 int probedef_find(struct probedef **ret, const struct python *python, struct error *err)
 {
-	const char *build = python->free_threaded ? "t" : "";
-	CLEANUP(free)
-	char *name = xasprintf("probes/%u.%u%s.yaml", python->major, python->minor, build);
+	CLEANUP(free) char *name = xasprintf("probes/%u.%u.yaml", python->major, python->minor);
 	CLEANUP(probedef_free) struct probedef *def = NULL;
 	CLEANUP(free) char *path = NULL;
 	struct error ignored;
 
-	if (datadir_find(&path, name, &ignored) < 0)
+	if (python->free_threaded || datadir_find(&path, name, &ignored) < 0)
 		return find_newer(ret, python, name, err);
 	if (probedef_load(&def, path, err) < 0)
 		return -1;
 	if (def->is_newer || def->layout.major != python->major ||
-	    def->layout.minor != python->minor ||
-	    def->layout.free_threaded != python->free_threaded)
-		return error_set(err, EINVAL, "%s: is for Python %u.%u%s", path, def->layout.major,
-		                 def->layout.minor, def->layout.free_threaded ? "t" : "");
-	if (read_table(&def->layout, python) && !def->root) {
-		def->has_frame = def->is_published = true;
-		def->root = xstrdup("_PyRuntime");
-	}
+	    def->layout.minor != python->minor)
+		return error_set(err, EINVAL, "%s: is for Python %u.%u", path, def->layout.major,
+		                 def->layout.minor);
+	read_table(&def->layout, python);
 	if (expand_all(def, path, err) < 0)
 		return -1;
 	*ret = take(def);

@@ -12,12 +12,6 @@
 #include "base/vec.h"
 #include "python/layout.h"
 
-/* A value that an entry probe fetches: its name, its place, "+0x28(arg1)", and its type in tracefs'
- * syntax, "u64". Owned. */
-struct probedef_fetch {
-	char *name, *expression, *type;
-};
-
 /**
  * One function to probe. All strings are owned.
  * @name: without a compiler's suffix
@@ -25,8 +19,6 @@ struct probedef_fetch {
  * @gil: expression for the GIL's address at the entry: "+0x10(arg1)"; NULL if there is none
  * @tstate: the argument that is the PyThreadState: "arg1"; NULL if there is none
  * @clone_tstate: the same for the compiler's clones, whose arguments may differ
- * @without: probe only if the function of this name was not found; NULL: always
- * @fetch: other values that its entry fetches
  * @fallback: probe only if some releases have no probe
  * @line: its line in the file
  */
@@ -35,8 +27,6 @@ struct probedef_function {
 	char *entry, *ret;
 	char *gil;
 	char *tstate, *clone_tstate;
-	char *without;
-	VEC(struct probedef_fetch) fetch;
 	bool fallback;
 	unsigned line;
 };

@@ -34,6 +34,10 @@ static int denied(const struct job *job, bool roots, const char *instead, struct
 
 static int check(struct job *job, struct error *err)
 {
+	if (job->program.python->free_threaded && job->engines[0] != &engine_states)
+		return error_set(err, ENOTSUP,
+		                 "%s is a free-threaded build, which the library records",
+		                 job->program.python->command);
 	if (!job->host.version) {
 		*err = job->no_perf;
 		return -1;
@@ -44,27 +48,6 @@ static int check(struct job *job, struct error *err)
 static int check_both(struct job *job, struct error *err)
 {
 	return job_find_library(job, err) < 0 ? -1 : check(job, err);
-}
-
-/*
- * Those of the events, NULL-terminated, that show which import turns the GIL of a free-threaded
- * interpreter on. They are recorded also before tracing starts, because most imports precede it. The
- * caller frees the array.
- */
-static const char **early_events(const char *const *events)
-{
-	const char **early;
-	size_t n = 0;
-
-	while (events[n])
-		n++;
-	early = xcalloc(n + 1, sizeof(*early));
-	n = 0;
-	for (; *events; events++)
-		if (str_has_suffix(*events, ":gil_module") ||
-		    str_has_suffix(*events, ":enable_gil"))
-			early[n++] = *events;
-	return early;
 }
 
 /* The kernel is asked, not perf: perf may continue without a refused event and record nothing. */
@@ -80,22 +63,9 @@ static int place(struct job *job, struct error *err)
 	return denied(job, true, " (--no-gil-detect works without probes)", err);
 }
 
-/* Of a free-threaded build whose probes are unknown, perf records what it can. */
 static int prepare(struct job *job, struct error *err)
 {
-	if (job_find_probes(job, err) < 0) {
-		if (!job->program.python->free_threaded || err->code != ENOTSUP)
-			return -1;
-		job_use_only(job, &engine_states);
-		log_warn("%s: thread states and the reasons for sleeps are recorded, but not the "
-		         "locks that threads wait for",
-		         err->text);
-		return 0;
-	}
-	if (place(job, err) < 0)
-		return -1;
-	job->events.early = early_events(uprobes_events(job->events.uprobes));
-	return 0;
+	return job_find_probes(job, err) < 0 ? -1 : place(job, err);
 }
 
 /* In the stacks of a stripped interpreter, sleeps for the GIL are identified by the address of take_gil.

@@ -41,14 +41,14 @@ struct job_program {
 
 /**
  * What to record, found by job_prepare_engine; counters by job_prepare.
- * @counters, @early: NULL-terminated; early: probes that are enabled before tracing starts
+ * @counters: NULL-terminated
  * @probes: where the GIL's functions are; NULL: not known; @sought: that was tried
  * @uprobes: the probes that are placed; NULL: none
  * @library: can be loaded if .library is set: by the engine, for Python calls, or to take over
  * @perf: perf records
  */
 struct job_events {
-	const char **counters, **early;
+	const char **counters;
 	struct probe_set *probes;
 	struct uprobes *uprobes;
 	struct preloading library;

@@ -439,17 +439,6 @@ static void raise_priority(pid_t pid)
 		log_debug("perf: no higher priority: %s", strerror(errno));
 }
 
-static int enable_early(struct recorder *rec, const struct perf_plan *plan, struct error *err)
-{
-	for (const char *const *event = plan->early; event && *event; event++) {
-		CLEANUP(free) char *command = xasprintf("enable %s", *event);
-
-		if (recorder_command(rec, command, err) < 0 || recorder_answer(rec, err) < 0)
-			return -1;
-	}
-	return 0;
-}
-
 int recorder_start(struct recorder *ret, const struct perf_plan *plan,
                    const struct signals *signals, struct error *err)
 {
@@ -527,7 +516,7 @@ int recorder_ready(struct recorder *rec, const struct perf_plan *plan,
 	if (dropped_an_event(rec))
 		return fail(rec, "could not start", err);
 	raise_priority(rec->perf.pid);
-	return enable_early(rec, plan, err);
+	return 0;
 }
 
 void recorder_stop(struct recorder *rec)

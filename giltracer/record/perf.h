@@ -34,8 +34,6 @@
  * @aio: write asynchronously: with small buffers, records are lost while perf waits for the file
  * @buildid_mmap: build-ids in the mmap records (perf 5.12)
  * @probes: "GROUP:EVENT", NULL-terminated; NULL for none
- * @early: those of probes that are recorded before the program switches tracing on;
- * NULL-terminated; NULL for none
  * @counters: the user's events, NULL-terminated; NULL for none
  * @unswapped: keep a task's events with the task, see perf_reads_inherited()
  * @waking: record sched:sched_waking
@@ -56,7 +54,6 @@ struct perf_plan {
 	bool aio;
 	bool buildid_mmap;
 	const char *const *probes;
-	const char *const *early;
 	const char *const *counters;
 	bool everybody;
 	bool late_tasks;

@@ -381,7 +381,6 @@ int job_change_engine(struct job *job, struct error *err)
 	if (!engine_has_others(job))
 		return -1;
 	uprobes_release(take(job->events.uprobes));
-	free(take(job->events.early));
 	job->then = NULL;
 	if (now->perf == ENGINE_WITH_PERF_IF_PERMITTED && job->events.perf && !perf_works) {
 		log_info("the report does not say when threads ran: %s", err->text);
@@ -501,7 +500,6 @@ static const struct engine *find_successor(struct job *job)
 	struct error ignored;
 
 	return then && engine_has_others(job) && !job->options->pid &&
-	                       !job->program.python->free_threaded &&
 	                       then->check(job, &ignored) == 0
 	               ? then
 	               : NULL;

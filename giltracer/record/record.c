@@ -88,7 +88,6 @@ static int record_guarded(struct job *job, struct error *err)
 static void job_done(struct job *job)
 {
 	free(job->events.counters);
-	free(job->events.early);
 	free(job->program.bootstrap);
 	free(job->program.stack);
 	argv_free(job->program.command);

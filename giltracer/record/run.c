@@ -77,9 +77,6 @@ static struct perf_plan plan_recording(const struct job *job, const struct perf_
 		plan.stack_size = plan.sched ? perf_limits_stack_size(buffer) : 0;
 	} else {
 		plan.probes = job->events.uprobes ? uprobes_events(job->events.uprobes) : NULL;
-		/* Versions of perf without events in the control command would enable all of
-		 * them. */
-		plan.early = job->host.by_event ? job->events.early : NULL;
 		plan.counters = job->events.counters;
 		plan.native_hz = native_hz(job);
 		plan.native = plan.native_hz ? NATIVE_STACK : 0;
@@ -116,7 +113,7 @@ static struct perf_plan plan_standby(const struct job *job, const struct perf_sh
 {
 	struct perf_plan plan = plan_recording(job, share, output);
 
-	plan.probes = plan.early = NULL;
+	plan.probes = NULL;
 	if (!plan.sched)
 		plan.mmap_pages = few_pages(plan.mmap_pages);
 	plan.standby = true;

@@ -67,24 +67,22 @@ enum event_type {
 enum event_flags {
 	EVF_PREEMPT = 1 << 0,
 	EVF_EXEC = 1 << 1,
-	EVF_GIL_OFF = 1 << 2,   /* REQUEST, RELEASE: the GIL is off and not used */
-	EVF_NOTIFIED = 1 << 3,  /* REQUEST: of a thread that was in Condition.wait */
-	EVF_WAKEUPS = 1 << 4,   /* LOST: only WAKING, PICK and MOVE of the whole machine */
-	EVF_NO_GIL = 1 << 5,    /* LOST: no events of the GIL */
-	EVF_GIL_ONLY = 1 << 6,  /* LOST: only events of the GIL */
-	EVF_RECORDED = 1 << 7,  /* PYTHON: it has probes, or our library */
-	EVF_UNWRITTEN = 1 << 8, /* LOST: our library could not write them */
-	EVF_MISSED = 1 << 9,    /* PARKED: the release that ended the wait may not be recorded */
-	EVF_COLLECTS = 1 << 10, /* STOP_WORLD: for a garbage collection */
+	EVF_WAKEUPS = 1 << 2,   /* LOST: only WAKING, PICK and MOVE of the whole machine */
+	EVF_NO_GIL = 1 << 3,    /* LOST: no events of the GIL */
+	EVF_GIL_ONLY = 1 << 4,  /* LOST: only events of the GIL */
+	EVF_RECORDED = 1 << 5,  /* PYTHON: it has probes, or our library */
+	EVF_UNWRITTEN = 1 << 6, /* LOST: our library could not write them */
+	EVF_MISSED = 1 << 7,    /* PARKED: the release that ended the wait may not be recorded */
+	EVF_COLLECTS = 1 << 8,  /* STOP_WORLD: for a garbage collection */
 	/* STOPPED_WORLD: the thread stopped waiting, to look for itself: they have, unless another
 	 * STOP_WORLD follows */
-	EVF_LOOKS = 1 << 11,
-	EVF_SIGNAL = 1 << 12, /* UNPARK: of a lock that another thread took: its waiters wait for a
+	EVF_LOOKS = 1 << 9,
+	EVF_SIGNAL = 1 << 10, /* UNPARK: of a lock that another thread took: its waiters wait for a
 	                       * signal */
-	EVF_TURN = 1 << 13,   /* PARK: it waits for its turn, also if that comes as a signal */
-	EVF_LEFT = 1 << 14,   /* PARKED: it waits no longer, and has not got the lock */
+	EVF_TURN = 1 << 11,   /* PARK: it waits for its turn, also if that comes as a signal */
+	EVF_LEFT = 1 << 12,   /* PARKED: it waits no longer, and has not got the lock */
 	/* PARK, SPIN: the lock is one of the interpreter itself; .park.name is what it protects */
-	EVF_RUNTIME = 1 << 15,
+	EVF_RUNTIME = 1 << 13,
 	EVF_DOUBT = EVF_PREEMPT, /* PARK: for a lock only if a thread releases it */
 };
 

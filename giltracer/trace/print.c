@@ -148,10 +148,6 @@ void print_event(FILE *out, const struct source *source, const struct event *ev)
 		fputs(" preempt", out);
 	if (ev->flags & EVF_EXEC)
 		fputs(" exec", out);
-	if (ev->flags & EVF_GIL_OFF)
-		fputs(" off", out);
-	if (ev->flags & EVF_NOTIFIED)
-		fputs(" notified", out);
 	if (ev->flags & EVF_WAKEUPS)
 		fputs(" wakeups", out);
 	if (ev->flags & EVF_NO_GIL)

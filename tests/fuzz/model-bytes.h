@@ -32,7 +32,6 @@ static struct event event_from_bytes(const uint8_t *b, uint64_t *now, unsigned s
 	case EV_REQUEST:
 	case EV_RELEASE:
 		ev.gil.address = arg & 3 ? 0x1000 * (arg & 3) : 0;
-		ev.flags = (arg & 4 ? EVF_GIL_OFF : 0) | (arg & 8 ? EVF_NOTIFIED : 0);
 		ev.gil.overdue_us = 2000;
 		break;
 	case EV_PARK:

@@ -116,7 +116,7 @@ def occupied(threads, phase, what):
     return min(1, (hold + handover) / max(t["total_ns"] for t in spinners))
 
 
-def disturbed(threads, version, free_threaded):
+def disturbed(threads, version):
     """What is wrong, or may have been the machine's doing: of what kind, and how it is."""
     if min(occupied(threads, "mix", what) for what in ("hold", "known")) < 0.98 - line(threads, "mix"):
         yield "mix", "two spinners leave the GIL free, or neither have it nor wait for it"
@@ -130,8 +130,6 @@ def disturbed(threads, version, free_threaded):
         # A thread waits once to begin, and once or twice to end; writing its name down is three.
         if t["count"] and not t["count"] <= t["holds"] <= t["count"] + 8:
             yield "counts", "%s let go %d times, %d holds" % (t["role"], t["count"], t["holds"])
-    if free_threaded:  # was built without the module that makes interpreters
-        return
     shared, own = overlap(threads, "shared"), overlap(threads, "own")
     if version >= (3, 8) and (shared is None or shared > 1.05):
         yield "shared", "interpreters with one GIL hold it %s times" % shared
@@ -184,7 +182,7 @@ def measure(name, python, file):
         if wrong:
             break
         # What held once is not giltracer's fault.
-        now = dict(disturbed(threads, version, probes["free_threaded"]))
+        now = dict(disturbed(threads, version))
         good = mixed(threads) if "mix" not in now else None
         mix = good or (mix if left is not None else mixed(threads))
         if "hold" not in now or left is None:
@@ -203,7 +201,7 @@ def measure(name, python, file):
     if any(point in points[:i] for i, point in enumerate(points)):
         wrong.append("a place with two probes: %s" % points)
     facts = {"name": name, "python": python, "version": probes["version"],
-             "free_threaded": probes["free_threaded"], "found": found(probes),
+             "found": found(probes),
              "known": probes["releases_known"],
              "probed": gil["releases_probed"], "inferred": gil["releases_inferred"],
              "split": split, "split_line": split_line, "mix": mix,
@@ -238,12 +236,10 @@ LABELS = (("shared-debian", "Debian, libpython"), ("stripped-debian", "  the sam
           ("static", "static"), ("debian", "Debian, static"), ("debug", "Debian, python3-dbg"),
           ("new", "Debian, unpacked"), ("uv", "uv"), ("venv-symlinks", "venv --symlinks"),
           ("venv-copies", "venv --copies"), ("wrapper", "wrapper script"),
-          ("script-path", "#!PATH script"), ("script-env", "#!env script"),
-          ("free-threaded", "free-threaded"))
+          ("script-path", "#!PATH script"), ("script-env", "#!env script"))
 ORDER = ("libpython, as built", "libpython, stripped", "static", "Debian, static",
          "Debian, libpython", "  the same, stripped", "Debian, python3-dbg", "Debian, unpacked", "uv",
-         "venv --symlinks", "venv --copies", "wrapper script", "#!PATH script", "#!env script",
-         "free-threaded")
+         "venv --symlinks", "venv --copies", "wrapper script", "#!PATH script", "#!env script")
 COLUMNS = ("interpreter", "version", "found", "seen", "inferred", "split", "one", "own", "fork")
 SPLIT_TOLERANCE = 5
 UNASKED_NS = 150e6  # Half of what one of interpreters.py's holds for that nobody asks to let go.
@@ -259,16 +255,12 @@ def minor(version):
 
 def one(f):
     """Letters are notes below the manual's table."""
-    if f["free_threaded"]:
-        return "e"
     if f["shared"] is None:
         return "a"
     return "c" if f["shared_hold_ns"] >= UNASKED_NS else "yes"
 
 
 def own(f):
-    if f["free_threaded"]:
-        return "e"
     if f["own"] is not None:
         return "yes"
     return "a" if f["shared"] is None else "b"
@@ -306,7 +298,7 @@ def table(facts):
                          "split": split})
     lines = [COLUMNS]
     for i, row in enumerate(rows):
-        first, last = ["%d.%d%s" % (row[end] + ("t" * (row["label"] == "free-threaded"),))
+        first, last = ["%d.%d" % row[end]
                        for end in ("first", "last")]
         found_by, seen, inferred, shared, apart, child = row["what"]
         lines.append((row["label"] if not i or rows[i - 1]["label"] != row["label"] else "",

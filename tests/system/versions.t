@@ -78,11 +78,6 @@ uv_pythons >uv
 while read -r version python; do
 	measured "uv-$version" "$python"
 done <uv
-if want free-threaded 'a Python without a GIL'; then
-	export PYTHON_GIL=1
-	measured free-threaded "$(free_threaded_python)"
-	unset PYTHON_GIL
-fi
 
 diag "$(python3 "$top_srcdir/tests/system/versions.py" details "$scratch"/*.json)"
 table=$(python3 "$top_srcdir/tests/system/versions.py" table "$scratch"/*.json)

@@ -118,10 +118,7 @@ static void feed(uint64_t t, uint32_t tid, enum event_type type, struct event ev
 #define stops_world(t, tid)    feed(t, tid, EV_STOP_WORLD, EV(0))
 #define started_world(t, tid)  feed(t, tid, EV_STARTED_WORLD, EV(0))
 #define starts_world(t, tid)   feed(t, tid, EV_START_WORLD, EV(.gil = { .frame = 9 }))
-#define asks_off(t, tid, python, more) \
-	feed(t, tid, EV_REQUEST, EV(.flags = EVF_GIL_OFF | (more), .gil = { .frame = (python) }))
-#define leaves_off(t, tid)  feed(t, tid, EV_RELEASE, EV(.flags = EVF_GIL_OFF))
-#define wakes(t, who, whom) feed(t, who, EV_WAKING, EV(.waking = { .tid = (whom) }))
+#define wakes(t, who, whom)    feed(t, who, EV_WAKING, EV(.waking = { .tid = (whom) }))
 
 #define new_thread(t, child, parent) \
 	feed(t, child, EV_FORK, EV(.fork = { .parent_pid = pid_now, .parent_tid = (parent) }))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Waits without a GIL: for locks, during stops of the world, and a GIL that is turned on and
- * off. */
+/* Waits without a GIL: for locks, and during stops of the world. */
 #include "report/html/encode.h"
 #include "report/html/meta.h"
 
@@ -17,14 +16,10 @@ static void begin_off(void)
 	new_thread(120, 9, 7);
 }
 
-/* A wait as recorded by the probes: drop_gil and take_gil are called, and do nothing. */
 static void waits(uint64_t from, uint64_t to, uint32_t tid, uint64_t lock, uint32_t frame)
 {
-	parks(from, tid, lock, PARK_LOCK);
-	leaves_off(from + 1, tid);
-	released(from + 2, tid);
-	asks_off(to - 2, tid, frame, 0);
-	acquire(to - 1, tid);
+	feed(from, tid, EV_PARK,
+	     EV(.park = { .address = lock, .kind = PARK_LOCK, .frame = frame }));
 	parked(to, tid);
 }
 
@@ -35,8 +30,7 @@ static void test_lock(void)
 	finish();
 	is_str(gil_lane(8), "110:N 200:L 300:N 1000",
 	       "a lock wait lasts from the call that parks to its return");
-	is_u64(thread(8)->gil.spans.v[1].gil.frame, 5,
-	       "its frame is that of the request for the GIL within it");
+	is_u64(thread(8)->gil.spans.v[1].gil.frame, 5, "its frame is that of the call");
 	is_u64(lock_blame(8, MODEL_UNKNOWN), 100,
 	       "a wait without a release is charged to an unknown thread");
 	is_str(gil_lane(7), "100:N 1000", "no thread holds a GIL at the start");
@@ -192,10 +186,8 @@ static void test_own(void)
 static void test_world(void)
 {
 	begin_off();
-	asks_off(150, 8, 6, 0);
-	acquire(151, 8);
 	stops_world(200, 7);
-	parks(210, 8, WORLD, PARK_WORLD);
+	feed(210, 8, EV_PARK, EV(.park = { .address = WORLD, .kind = PARK_WORLD, .frame = 6 }));
 	parks(205, 7, 0x1234, PARK_EVENT);
 	parked(206, 7);
 	starts_world(300, 7);
@@ -314,24 +306,21 @@ static void test_world_no_return(void)
 	stops_world(200, 7);
 	starts_world(300, 7);
 	unparks(302, 7, WORLD);
-	asks_off(400, 7, 1, 0);
+	parks(400, 7, LOCK, PARK_LOCK);
+	parked(410, 7);
 	started_world(500, 7);
 	stops_world(600, 7);
 	finish();
-	is_str(gil_lane(7), "100:N 200:X 300:N 600:X 1000",
+	is_str(gil_lane(7), "100:N 200:X 300:N 400:L 410:N 600:X 1000",
 	       "a return that is missing, or follows another event, ends nothing");
 }
 
 static void test_idle(void)
 {
 	begin_off();
-	parks(200, 8, LOCK, PARK_LOCK);
-	asks_off(400, 8, 5, EVF_NOTIFIED);
-	parked(410, 8);
 	parks(500, 9, LOCK, PARK_EVENT);
 	parked(600, 9);
 	finish();
-	is_str(gil_lane(8), "110:N 1000", "waiting for a notification is not a lock wait");
 	is_str(gil_lane(9), "120:N 1000", "waiting for an event is not a lock wait");
 	is_u64(m->lock_blame.n, 0, "there is no lock blame");
 }
@@ -386,26 +375,6 @@ static void test_doubt(void)
 	is_str(gil_lane(9), "120:N 320:L 420:N 1000", "for all threads that wait for it");
 }
 
-static void test_switched(void)
-{
-	begin_off();
-	request(200, 8);
-	acquire(210, 8);
-	parks(300, 8, LOCK, PARK_LOCK);
-	release(310, 8);
-	released(311, 8);
-	request(400, 8);
-	acquire(420, 8);
-	parked(430, 8);
-	leaves_off(500, 8);
-	released(501, 8);
-	finish();
-	is_str(gil_lane(8), "110:N 200:W 210:H 310:L 400:F 420:H! 500:N 1000",
-	       "a GIL that is on is taken, is released for a lock wait, and is turned off");
-	is_u64(m->gil_events, 6, "its events are counted");
-	is_u64(m->caveats[CAVEAT_RELEASE_NO_HOLD], 0, "there is no caveat");
-}
-
 static void test_module(void)
 {
 	begin_off();
@@ -457,10 +426,9 @@ static void test_lost(void)
 	cpu_now = 0;
 	loses(250, 300, -1, 5);
 	parked(400, 8);
-	leaves_off(450, 8);
 	finish();
-	is_str(gil_lane(8), "110:N 200:L 250:?x 450:N 1000",
-	       "lost time is unknown until an event proves that the thread has no GIL");
+	is_str(gil_lane(8), "110:N 200:L 250:?x 1000",
+	       "the end of a wait does not tell what came before it");
 }
 
 static void test_exit(void)
@@ -548,7 +516,6 @@ int main(void)
 	test_idle();
 	test_signal();
 	test_doubt();
-	test_switched();
 	test_module();
 	test_type();
 	test_lost();

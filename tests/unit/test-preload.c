@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Folders of the preload library, as it writes them and as nobody should. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -9,6 +11,8 @@
 #include "base/cleanup.h"
 #include "base/file.h"
 #include "preload/format.h"
+#include "python/python.h"
+#include "record/library.h"
 #include "trace/preload/from_preload.h"
 #include "trace/names.h"
 #include "trace/preload/log.h"
@@ -618,6 +622,20 @@ static void test_dropped(void)
 	   "everything, if it is younger than that");
 }
 
+/* The library has a layout for one free-threaded version. */
+static void test_unknown_version(void)
+{
+	struct python python = {
+		.command = (char[]){ "python3.14t" }, .major = 3, .minor = 14, .free_threaded = true
+	};
+	struct preloading preloading = { 0 };
+	struct error err = { 0 };
+
+	ok(preloading_check(&preloading, &python, &err) < 0 && err.code == ENOTSUP &&
+	           strstr(err.text, "knows that of 3.13 only"),
+	   "a version whose layout the library does not know is refused: %s", err.text);
+}
+
 int main(void)
 {
 	struct error err;
@@ -635,6 +653,7 @@ int main(void)
 	test_dropped();
 	test_two_logs();
 	test_holder();
+	test_unknown_version();
 	test_numbers();
 	test_unwritten();
 	test_killed();

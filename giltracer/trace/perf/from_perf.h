@@ -8,25 +8,9 @@
  *	                  an inlined copy that releases       EV_RELEASE
  *	drop_gil_ret[_N]  its return                          EV_RELEASED
  *	save_thread[_N]   entry of PyEval_SaveThread          EV_SAVE
- *	park, park_ret    entry of _PyParkingLot_Park, return EV_PARK, EV_PARKED
- *	unpark[_N]        entry of _PyParkingLot_Unpark,
- *	                  _PyParkingLot_UnparkAll             EV_UNPARK
- *	stop_world[_N]    entry of stop_the_world             EV_STOP_WORLD
- *	start_world[_N]   entry of start_the_world            EV_START_WORLD
- *	start_world_ret[_N]  its return                       EV_STARTED_WORLD
- *	gil_module        entry of the import machinery's
- *	                  check of a module that was loaded   (its name is kept)
- *	enable_gil        entry of _PyEval_EnableGILPermanent EV_NEEDS_GIL
  *
  * Their fields, by name in the event's format, all optional: gil (u64, the GIL's address or
- * link-time address), and the Python frames of trace/perf/frames.h. For free-threaded builds also:
- *
- * - on (u32): how often the GIL was enabled: 0 is off, INT_MAX for good
- * - lock (u64): the address at which a thread parks
- * - size (u32): of the object there: 1 a PyMutex or an event, 4 a thread's state, 8 another lock
- * - expected (u8): its value: 3 a PyMutex that is locked and waited for (Include/cpython/lock.h)
- * - of, in (ustring): tp_name of the object whose ob_mutex it is; of the one whose first member
- * - name (ustring): of a module
+ * link-time address), and the Python frames of trace/perf/frames.h.
  */
 #ifndef GILTRACER_TRACE_PERF_FROM_PERF_H
 #define GILTRACER_TRACE_PERF_FROM_PERF_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shared by the files of this source: from_perf.c yields events, samples.c and freethreaded.c
- * make them from samples, sideband.c from other records. Private to these. */
+/* Shared by the files of this source: from_perf.c yields events, samples.c
+ * makes them from samples, sideband.c from other records. Private to these. */
 #ifndef GILTRACER_TRACE_PERF_PRIVATE_H
 #define GILTRACER_TRACE_PERF_PRIVATE_H
 
@@ -12,13 +12,11 @@
 #include "perfdata/reader.h"
 #include "trace/perf/from_perf_stacks.h"
 #include "trace/perf/frames.h"
-#include "trace/perf/freethreaded.h"
 #include "trace/source.h"
 
 enum handler_kind {
 	HANDLE_SKIP, /* no event of ours */
 	HANDLE_GIL,
-	HANDLE_FREETHREADED,
 	HANDLE_SCHED_SWITCH,
 	HANDLE_SCHED_WAKING,
 	HANDLE_SCHED_MIGRATE,
@@ -54,10 +52,8 @@ struct handler {
 		struct {
 			enum event_type type;
 			const struct tracefmt_field *address;
-			const struct tracefmt_field *on; /* NULL: it is never off */
 			struct perf_frames_fields frames;
 		} gil;
-		struct freethreaded_probe freethreaded;
 		struct {
 			const struct tracefmt_field *prev_state, *next_pid, *next_comm;
 		} sched_switch;
@@ -82,7 +78,6 @@ struct cpu_seen {
  * @unknown: records of the kernel of unknown types
  * @tids: thread ids of the host to those of perf's pid namespace, if they differ
  * @machine: see struct from_perf_options; @borrows: its names, stacks and frames
- * @module: the last one that the import machinery checked, id in names
  * @first_ns: time of the first record; @last_ns: of the last event yielded
  */
 struct from_perf {
@@ -101,7 +96,6 @@ struct from_perf {
 	bool unwind_now; /* false: only if source_stack_at asks for them */
 	struct perf_frames *frames;
 	bool machine, borrows;
-	uint32_t module;
 };
 
 /* Determine how to handle each event; called again when the header grows. */

@@ -22,7 +22,6 @@ static bool gil_handler(struct handler *ret, const struct tracefmt *fmt)
 		ret->kind = HANDLE_GIL;
 		ret->gil.type = gil_probes[i].type;
 		ret->gil.address = tracefmt_find(fmt, "gil");
-		ret->gil.on = tracefmt_find(fmt, "on");
 		ret->gil.frames = perf_frames_find(fmt);
 		return true;
 	}
@@ -59,9 +58,8 @@ static struct handler tracepoint_handler(const struct tracefmt *fmt)
 		h.common_pid = NULL;
 	if (!strcmp(fmt->group, "sched"))
 		sched_handler(&h, fmt);
-	else if (str_has_prefix(fmt->group, "giltracer_") && !gil_handler(&h, fmt) &&
-	         freethreaded_find(&h.freethreaded, fmt))
-		h.kind = HANDLE_FREETHREADED;
+	else if (str_has_prefix(fmt->group, "giltracer_"))
+		gil_handler(&h, fmt);
 	return h;
 }
 
@@ -86,7 +84,7 @@ static uint32_t max_u32(uint32_t a, uint32_t b)
 
 static void prepare_quick(struct handler *h, const struct sample_layout *l)
 {
-	bool gil = h->kind == HANDLE_GIL && !h->gil.on;
+	bool gil = h->kind == HANDLE_GIL;
 	const struct tracefmt_field *value = gil ? h->gil.address : NULL;
 	struct quick_sample *q = &h->quick;
 
@@ -315,10 +313,7 @@ __attribute__((noinline)) static bool full_sample(struct from_perf *fp, const st
 		from_perf_fill(ev, h->gil.type, &s);
 		ev->gil.address = number(h->gil.address, &s);
 		ev->gil.frame = get_frame(fp, h, &s.raw);
-		ev->flags = freethreaded_gil_flags(fp, h->gil.on, &s.raw, ev->gil.frame);
 		return true;
-	case HANDLE_FREETHREADED:
-		return freethreaded_sample(fp, &h->freethreaded, &s, ev);
 	case HANDLE_SCHED_SWITCH:
 		from_sched_switch(fp, h, e, &s, ev);
 		return true;
