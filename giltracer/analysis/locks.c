@@ -38,6 +38,47 @@ struct locks_stops locks_stops(const struct model *model)
 	return ret;
 }
 
+static bool is_same_line(const struct recording_pass *pass, uint32_t a, uint32_t b)
+{
+	struct function x = function_at(pass, a), y = function_at(pass, b);
+
+	return a == b || (x.name && y.name && x.line == y.line && !strcmp(x.name, y.name) &&
+	                  !strcmp(x.file ? x.file : "", y.file ? y.file : ""));
+}
+
+static int compare_late(const void *a, const void *b)
+{
+	const struct locks_late *x = a, *y = b;
+
+	return (x->waiting_ns < y->waiting_ns) - (x->waiting_ns > y->waiting_ns);
+}
+
+struct locks_late_list locks_late(const struct recording_pass *pass)
+{
+	struct locks_late_list ret = { 0 };
+
+	for (size_t i = 0; i < pass->model->stops.n; i++) {
+		const struct model_stop *stop = &pass->model->stops.v[i];
+		uint32_t frame = stop->last == MODEL_NONE ? 0 : stop->last_frame;
+		uint64_t ns = locks_stop_waiting_ns(stop);
+		size_t j = 0;
+
+		while (j < ret.v.n && (ret.v.v[j].thread != stop->last ||
+		                       !is_same_line(pass, ret.v.v[j].frame, frame)))
+			j++;
+		if (!ns)
+			continue;
+		if (j == ret.v.n)
+			*vec_push(&ret.v) = (struct locks_late){ stop->last, frame, 0, 0, 0 };
+		ret.v.v[j].count++;
+		ret.v.v[j].waiting_ns += ns;
+		if (ns > ret.v.v[j].longest_ns)
+			ret.v.v[j].longest_ns = ns;
+	}
+	vec_sort(&ret.v, compare_late);
+	return ret;
+}
+
 /* Waits are grouped by function, not by line. */
 static struct locks_place *place_for(struct locks_places *places, const struct recording_pass *pass,
                                      unsigned state, uint32_t frame, const struct model_lock *lock)

@@ -38,6 +38,23 @@ struct locks_stops {
 
 struct locks_stops locks_stops(const struct model *model);
 
+/**
+ * What held up stops of the world: a thread that was the last one to stop, in one line.
+ * @thread: MODEL_NONE: it is not known which one that was; @frame: id in the source's frames, 0: unknown
+ * @waiting_ns: from the requests until it had stopped; @longest_ns: of one stop
+ */
+struct locks_late {
+	uint32_t thread, frame;
+	uint64_t count, waiting_ns, longest_ns;
+};
+
+struct locks_late_list {
+	VEC(struct locks_late) v;
+};
+
+/* The longest waiting first; the caller frees v. */
+struct locks_late_list locks_late(const struct recording_pass *pass);
+
 static inline uint64_t locks_stop_ns(const struct model_stop *stop)
 {
 	uint64_t end_ns = stop->start_ns ? stop->start_ns : stop->stopped_ns;

@@ -347,6 +347,27 @@ static void put_path(struct jsonw *w, const struct analysis *a, size_t most)
 	jsonw_end(w);
 }
 
+static void put_late(struct jsonw *w, const struct analysis *a)
+{
+	struct locks_late_list late = locks_late(a->pass);
+
+	jsonw_array(w, "last_to_stop");
+	for (size_t i = 0; i < late.v.n; i++) {
+		const struct locks_late *l = &late.v.v[i];
+		struct function f = function_at(a->pass, l->frame);
+
+		jsonw_object(w, NULL);
+		json_tid(w, "tid", a->model, l->thread);
+		put_lock_function(w, &f);
+		jsonw_u64(w, "count", l->count);
+		jsonw_u64(w, "waiting_ns", l->waiting_ns);
+		jsonw_u64(w, "longest_ns", l->longest_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	vec_done(&late.v);
+}
+
 static void put_stop(struct jsonw *w, const struct analysis *a, const struct model_stop *stop)
 {
 	struct function in = function_at(a->pass, stop->frame);
@@ -406,6 +427,7 @@ static void put_stops(struct jsonw *w, const struct analysis *a, size_t most)
 	for (size_t i = 0; i < a->model->stops.n && i < most; i++)
 		put_stop(w, a, order[i]);
 	jsonw_end(w);
+	put_late(w, a);
 	jsonw_end(w);
 	free(order);
 }

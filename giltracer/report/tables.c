@@ -443,6 +443,39 @@ static void put_lock(struct row *row, unsigned column, const char *of, const cha
 	cell_text(row, column, str_get(&text));
 }
 
+void table_late(struct table *ret, const struct analysis *a, const struct table_limits *limits)
+{
+	struct locks_late_list late = locks_late(a->pass);
+
+	*ret = (struct table){ .caption = PHRASE_c_late,
+		               .text_columns = 2,
+		               .say_left = say_left_waited };
+	TABLE_HEADINGS(ret, PHRASE_h_last_to_stop, PHRASE_h_meanwhile_in, PHRASE_h_times,
+	               PHRASE_h_waited_for_ms, PHRASE_h_longest_ms);
+	for (size_t i = 0; i < late.v.n; i++) {
+		const struct locks_late *l = &late.v.v[i];
+		struct function f = function_at(a->pass, l->frame);
+		struct row *row;
+
+		if (i >= limits->waits) {
+			ret->left++;
+			ret->left_ns += l->waiting_ns;
+			continue;
+		}
+		row = table_add_row(ret);
+		if (l->thread == MODEL_NONE)
+			cell_text(row, 0, phrase(PHRASE_last_unknown));
+		else
+			cell_thread(row, 0, a, l->thread, limits->name_columns);
+		row->cells[1].width = wording_add_function(&row->cells[1].text, &f,
+		                                           limits->name_columns);
+		cell_number(row, 2, (double)l->count, 0);
+		cell_ms(row, 3, l->waiting_ns, 1);
+		cell_ms(row, 4, l->longest_ns, 3);
+	}
+	vec_done(&late.v);
+}
+
 void table_places(struct table *ret, const struct analysis *a, const struct table_limits *limits)
 {
 	*ret = (struct table){ .caption = PHRASE_c_places,

@@ -82,6 +82,9 @@ void table_chains(struct table *ret, const struct analysis *a, const struct tabl
 void table_path(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 void table_places(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 
+/* Stops of the world, by the thread that stopped last, and its line. */
+void table_late(struct table *ret, const struct analysis *a, const struct table_limits *limits);
+
 /* Facts from samples, marked as estimates. */
 void table_sampled_threads(struct table *ret, const struct analysis *a,
                            const struct table_limits *limits);

@@ -127,6 +127,7 @@ int report_text(const struct analysis *a, FILE *out, struct error *err)
 		if (a->locks) {
 			put_table(a, table_lock_waits, out);
 			put_table(a, table_places, out);
+			put_table(a, table_late, out);
 		}
 		if (a->verdict.kind != VERDICT_SAMPLED &&
 		    (recording->state_detect || !recording->gil_detect))

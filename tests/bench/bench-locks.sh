@@ -1,10 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # The cost of recording locks: CPU time of programs that take a lock which nobody else wants, hand two locks
-# to each other, and pass items through a queue, recorded by the library alone, alternating with the plain
-# program; medians of the ratios. The same with ddtrace's lock profiler, if GILTRACER_BENCH_DDTRACE is a
-# Python that has it: it records 1 % of the acquires unless it is told otherwise. Then --locks all against
-# --locks python, with a program that locks mutexes of C code: those of SQLite.
+# to each other, pass items through a queue, and, without a GIL, change one dict in four threads, recorded by
+# the library alone, alternating with the plain program; medians of the ratios. The same with ddtrace's lock
+# profiler, if GILTRACER_BENCH_DDTRACE is a Python that has it: it records 1 % of the acquires unless it is
+# told otherwise. Then --locks all against --locks python, with a program that locks mutexes of C code: those
+# of SQLite.
 set -eu
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
 : "${top_builddir:=$top_srcdir}"
@@ -61,9 +62,26 @@ def sqlite():
         connection.execute('SELECT 1').fetchone()
 
 
+cache = {}
+
+
+def changes():
+    for i in range(200000):
+        cache[i % 100] = i
+
+
+def shared_dict():
+    threads = [threading.Thread(target=changes) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
 if __name__ == '__main__':
     start = time.process_time()
-    {'uncontended': uncontended, 'ping-pong': ping_pong, 'queue': items, 'sqlite': sqlite}[sys.argv[1]]()
+    {'uncontended': uncontended, 'ping-pong': ping_pong, 'queue': items, 'dict': shared_dict,
+     'sqlite': sqlite}[sys.argv[1]]()
     print(time.process_time() - start)
 PYTHON
 
@@ -97,17 +115,21 @@ ratio() {
 	awk '{ print $2 / $1 }' pairs | sort -n | sed -n 3p
 }
 
-for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/python3 \
+free=${GILTRACER_TEST_PYTHONS:-$top_builddir/pythons}/free-threaded/bin/python3
+for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/python3 "$free" \
 	${GILTRACER_BENCH_DDTRACE:+"$GILTRACER_BENCH_DDTRACE"}; do
 	[ -x "$python" ] || continue
 	version=$("$python" -c 'import platform; print(platform.python_version())')
-	for row in 'uncontended <=1.03' 'ping-pong <=1.25' 'queue <=1.10'; do
+	rows='uncontended <=1.03,ping-pong <=1.25,queue <=1.10'
+	[ "$python" != "$free" ] || version=${version}t rows='uncontended <=1.03,dict <=1.15'
+	echo "$rows" | tr , '\n' | while read -r row; do
 		program=${row% *}
 		python3 "$top_srcdir/tests/bench/compare.py" "locks, $program, $version" "${row#* }" \
 			"$(ratio recorded "$python" "$program")"
 		[ "$python" = "${GILTRACER_BENCH_DDTRACE:-}" ] || continue
 		echo "  locks, $program, $version, by ddtrace: $(ratio profiled "$python" "$program")"
 	done
+	[ "$python" != "$free" ] || continue
 	python3 "$top_srcdir/tests/bench/compare.py" "locks, all / python, SQLite, $version" '<=1.03' \
 		"$(ratio all_recorded "$python" sqlite recorded)"
 done

@@ -124,6 +124,10 @@ tried stop '0 < d["stops"]["latest"][0]["waiting_ns"] <= w["collect"] and
 is "$(of stop '[(s["last"]["tid"] == t("straggler")["tid"], s["last"]["function"], s["last"]["line"], s["collection"])
 	for s in d["stops"]["latest"][:1]]')" "[(True, 'straggle', $line, True)]" \
 	'which thread that is, what it runs, and why the world is stopped'
+is "$(of stop 'sum(l["waiting_ns"] for l in d["stops"]["last_to_stop"]) == d["stops"]["waiting_ns"],
+	[(l["tid"] == t("straggler")["tid"], l["function"], l["line"]) for l in d["stops"]["last_to_stop"][:1]]')" \
+	"(True, [(True, 'straggle', $line)])" '  and all stops, by that'
+like "$(cat stop.txt)" 'last to stop +in +times +waited for ms' '  in a table'
 like "$(cat stop.txt)" \
 	"until all threads had stopped took .*: thread straggler was the last, in straggle \\(nogil.py:$line\\)" \
 	'the verdict says so'

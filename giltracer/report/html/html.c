@@ -121,13 +121,13 @@ void html_tables(const struct analysis *a, FILE *out)
 		void (*make)(struct table *, const struct analysis *, const struct table_limits *);
 		bool own;
 	} tables[] = {
-		{ table_threads, false },         { table_path, true },
-		{ table_chains, true },           { table_states, false },
-		{ table_lock_waits, false },      { table_places, false },
-		{ table_gil_waits, false },       { table_cpu_waits, false },
-		{ table_overdue, false },         { table_holders, false },
-		{ table_sampled_threads, false }, { table_sampled_places, false },
-		{ table_tasks, false },
+		{ table_threads, false },        { table_path, true },
+		{ table_chains, true },          { table_states, false },
+		{ table_lock_waits, false },     { table_places, false },
+		{ table_late, false },           { table_gil_waits, false },
+		{ table_cpu_waits, false },      { table_overdue, false },
+		{ table_holders, false },        { table_sampled_threads, false },
+		{ table_sampled_places, false }, { table_tasks, false },
 	};
 	const struct table_limits limits = {
 		.threads = HTML_ROWS,
