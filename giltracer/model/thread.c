@@ -79,12 +79,19 @@ static bool proves_life(const struct event *ev)
 	return ev->type <= EV_STARTED_WORLD;
 }
 
+/* Of a thread that exists when tracing starts: if the GIL is off then, it has none. */
+static enum gil_state first_state(const struct model *m)
+{
+	return m->priv->options.gil_off && !m->priv->options.no_probes ? GIL_NO : GIL_UNKNOWN;
+}
+
 /* A thread whose birth was not recorded, with its first event at t; its state is unknown since
- * since_ns. */
+ * since_ns, unless that is the start. */
 static uint32_t appear(struct model *m, const struct event *ev, uint64_t since_ns, uint64_t t)
 {
 	uint32_t pid = thread_is_nobody(ev->pid) ? ev->tid : ev->pid;
-	uint32_t thread = thread_new(m, pid, ev->tid, since_ns, GIL_UNKNOWN, CPU_UNKNOWN);
+	enum gil_state state = since_ns == m->start_ns ? first_state(m) : GIL_UNKNOWN;
+	uint32_t thread = thread_new(m, pid, ev->tid, since_ns, state, CPU_UNKNOWN);
 
 	m->priv->threads.v[thread].born_after_ns = since_ns;
 	m->priv->threads.v[thread].seen_ns = t;
@@ -250,7 +257,7 @@ void thread_start_all(struct model *m)
 		thread = thread_find(m, u->tid);
 		if (thread == MODEL_NONE)
 			thread = thread_new(m, u->pid ? u->pid : u->tid, u->tid, m->start_ns,
-			                    u->without ? GIL_NO : GIL_UNKNOWN, CPU_UNKNOWN);
+			                    u->without ? GIL_NO : first_state(m), CPU_UNKNOWN);
 		if (u->name)
 			m->threads.v[thread].name = u->name;
 	}

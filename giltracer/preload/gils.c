@@ -177,7 +177,9 @@ void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 	g->noticed = g->told = false;
 	g->holder = me;
 	g->last = me;
-	stream_put_gil(me, PRELOAD_ACQUIRE, clock_stamp(), g);
+	/* Another thread may just import a module. */
+	if (!nogil_on || !nogil_import(me, PRELOAD_ACQUIRE, g->taken_stamp, g))
+		stream_put_gil(me, PRELOAD_ACQUIRE, g->taken_stamp, g);
 }
 
 /* Whether the calls came from CPython's code. */

@@ -668,8 +668,10 @@ static __attribute__((noinline)) bool begin_wait(struct wait *w, sem_t *sem)
 
 	w->me = join_self();
 	w->bucket = NULL;
-	if (UNLIKELY(trial != NULL))
+	if (UNLIKELY(trial != NULL)) {
 		try_lot(trial, sem);
+		return false;
+	}
 	if (UNLIKELY(spin_trial != NULL)) {
 		end_trial(spin_trial);
 		return false;

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """For nogil-live.t: a free-threaded program whose threads wait for a dict's lock and for collections.
 
-    nogil-join.py READY GO    READY is a FIFO that gets a line; the program ends when GO has a line
+    nogil-join.py READY GO [works]    READY is a FIFO that gets a line; the program ends when GO has a line.
+                                      Until then, the main thread waits, or works
 """
 import gc
 import sys
@@ -23,12 +24,13 @@ def collect(tick):
 
 
 def read(go):
+    global stop
     with open(go) as line:
         line.readline()
+    stop = True
 
 
-def main(ready, go):
-    global stop
+def main(ready, go, works=None):
     tick = threading.Event()
     threads = [threading.Thread(target=work, name='worker-%d' % i) for i in range(4)]
     threads.append(threading.Thread(target=collect, args=(tick,), name='collector'))
@@ -38,8 +40,9 @@ def main(ready, go):
     reader.start()
     with open(ready, 'w') as out:
         print('ready', file=out)
+    if works:
+        work()
     reader.join()  # a wait from which the main thread can be woken
-    stop = True
     tick.set()
     for thread in threads:
         thread.join()

@@ -6,11 +6,13 @@ need free-threaded
 python=$(free_threaded_python)
 program=$top_srcdir/tests/system/nogil-live.py
 
-# start COMMAND…: start nogil-live.py with this interpreter; sets $pid, and $tids to the ids of its threads.
+# start COMMAND…: start the program with this interpreter, and $works; sets $pid, and $tids to what it writes.
+works=
 start() {
 	rm -f ready go
 	mkfifo ready go
-	"$@" "$program" ready go &
+	# shellcheck disable=SC2086 # a word or none
+	"$@" "$program" ready go $works &
 	pid=$!
 	read -r tids <ready
 }
@@ -94,19 +96,26 @@ joined() {
 
 line=$(grep -n '# the line' "${program%live.py}join.py" | cut -d: -f1)
 program=${program%live.py}join.py
-# shellcheck disable=SC2086 # words
-start $unprivileged "$python"
-for session in first again; do
+for session in first again works; do
+	if [ $session != again ]; then
+		[ $session = first ] || finish 'joined'
+		[ $session = first ] || works=works
+		# shellcheck disable=SC2086 # words
+		start $unprivileged "$python"
+	fi
 	ok "the library joins, $session" joined $session
 	is "$(json $session.json 'd["python"]["gil"], d["gils"], [c["code"] for c in d["caveats"]]')" \
 		"('off', [], ['joined', 'limit'])" '  and there is no GIL'
 	is "$(json $session.json 'sorted(t["name"] for t in d["threads"])')" \
 		"['MainThread', 'collector', 'reader', 'worker-0', 'worker-1', 'worker-2', 'worker-3']" '  all threads'
+	is "$(json $session.json 'sum(t["unknown_ns"] for t in d["threads"])')" 0 '  of which nothing is unknown'
 	is "$(json $session.json '{(b["of"], b["name"], b["line"]) for b in d["blocked"] if b["of"] == "dict"}')" \
 		"{('dict', 'cache', $line)}" '  the dict for whose lock they wait, and where'
 	is "$(json $session.json 'd["stops"]["collections"] > 0,
 		{s["function"] for s in d["stops"]["latest"]}')" "(True, {'collect'})" '  and who stops them'
 done
+is "$(json works.json '[t["lock_wait_ns"] + t["spinning_ns"] > 0 for t in d["threads"]
+	if t["name"] == "MainThread"]')" '[True]' 'a main thread that works waits, too'
 finish 'joined'
 
 leaves_nothing

@@ -315,6 +315,19 @@ static void test_world_no_return(void)
 	       "a return that is missing, or follows another event, ends nothing");
 }
 
+/* A thread that was there before. */
+static void test_before_start(void)
+{
+	begin_with(&(struct model_options){
+		.start_ns = 100, .end_ns = 1000, .start_pid = 7, .start_tid = 7, .gil_off = true });
+	new_thread(50, 8, 7);
+	parks(200, 8, LOCK, PARK_LOCK);
+	parked(300, 8);
+	finish();
+	is_str(gil_lane(8), "100:N 200:L 300:N 1000",
+	       "a thread that exists when tracing starts has no GIL if that is off");
+}
+
 static void test_idle(void)
 {
 	begin_off();
@@ -513,6 +526,7 @@ int main(void)
 	test_spin();
 	test_world_missed();
 	test_world_no_return();
+	test_before_start();
 	test_idle();
 	test_signal();
 	test_doubt();
