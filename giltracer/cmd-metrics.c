@@ -226,7 +226,7 @@ static const char *runtime_folder(void)
 
 	if (own && *own == '/' && access(own, W_OK | X_OK) == 0)
 		return own;
-	return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : temp_session_base();
+	return access("/dev/shm", W_OK | X_OK) == 0 ? "/dev/shm" : NULL;
 }
 
 /* A program that is counted and served. */
@@ -263,13 +263,14 @@ static int run_served(struct served *served, const char *folder, struct record_o
 static int run_in_folder(struct served *served, struct error *err)
 {
 	struct temp_session folder = SCRATCH_NONE;
+	const char *base = runtime_folder();
 	struct record_outcome outcome;
 	struct error ignored;
 	int ret;
 
 	if (signals_block(&served->signals, err) < 0)
 		return -1;
-	ret = temp_session_make_in(&folder, runtime_folder(), err);
+	ret = base ? temp_session_make_in(&folder, base, err) : temp_session_make(&folder, err);
 	if (ret == 0)
 		ret = run_served(served, folder.path, &outcome, err);
 	if (folder.path && temp_session_remove(&folder, &ignored) < 0)

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/cleanup.h"
@@ -59,6 +61,41 @@ bool procfs_stat(struct procfs_stat *ret, pid_t pid, pid_t tid)
 		return false;
 	ret->parent = (pid_t)parent;
 	return true;
+}
+
+/* "NSpid:	NUMBER	…	NUMBER", from our PID namespace to its own. */
+uint32_t procfs_own_number(pid_t pid, pid_t tid)
+{
+	CLEANUP(free) char *text = procfs_read(pid, tid, "status", NULL);
+	const char *line = text ? strstr(text, "\nNSpid:") : NULL;
+	const char *end = line ? strchr(line + 1, '\n') : NULL;
+
+	if (!line || !end)
+		return (uint32_t)(tid ? tid : pid);
+	while (end > line && end[-1] != '\t')
+		end--;
+	return (uint32_t)strtoul(end, NULL, 10);
+}
+
+static bool is_same(pid_t pid, pid_t other, const char *name)
+{
+	CLEANUP(free) char *one = procfs_path(pid, 0, name);
+	CLEANUP(free) char *two = procfs_path(other, 0, name);
+	struct stat a, b;
+
+	return stat(one, &a) == 0 && stat(two, &b) == 0 && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+bool procfs_is_elsewhere(pid_t pid)
+{
+	return !is_same(getpid(), pid, "root") || !is_same(getpid(), pid, "ns/mnt");
+}
+
+bool procfs_is_beside(pid_t pid, pid_t other)
+{
+	return is_same(pid, other, "root") && is_same(pid, other, "ns/mnt") &&
+	       is_same(pid, other, "ns/pid");
 }
 
 bool procfs_threads(struct procfs_threads *ret, pid_t pid)

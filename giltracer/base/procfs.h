@@ -33,6 +33,15 @@ struct procfs_stat {
 
 bool procfs_stat(struct procfs_stat *ret, pid_t pid, pid_t tid);
 
+/* The number of a thread, or of a process if tid is 0, in its own PID namespace; unknown: as in ours. */
+uint32_t procfs_own_number(pid_t pid, pid_t tid);
+
+/* Whether a process sees other files than we do. */
+bool procfs_is_elsewhere(pid_t pid);
+
+/* Whether two processes are in the same container: they see the same files and numbers. */
+bool procfs_is_beside(pid_t pid, pid_t other);
+
 struct procfs_threads {
 	VEC(pid_t) v;
 };

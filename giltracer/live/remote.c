@@ -13,19 +13,12 @@
 #include "base/file.h"
 #include "base/procfs.h"
 #include "base/str.h"
-#include "live/remote.h"
 #include "python/memory.h"
+#include "preload/format.h"
 #include "python/target.h"
 
-static bool is_same_file(pid_t pid, const char *name)
-{
-	CLEANUP(free) char *ours = xasprintf("/proc/self/%s", name);
-	CLEANUP(free) char *theirs = xasprintf("/proc/%d/%s", (int)pid, name);
-	struct stat a, b;
-
-	return stat(ours, &a) == 0 && stat(theirs, &b) == 0 && a.st_dev == b.st_dev &&
-	       a.st_ino == b.st_ino;
-}
+/* The part of a file by which it is known: it contains the note with its build-id. */
+#define HEAD_SIZE 4096
 
 /* /proc/PID/status of a process, or of this one if pid is 0. Caller frees; NULL: it has ended. */
 static char *read_status(pid_t pid)
@@ -40,18 +33,11 @@ static char *read_status(pid_t pid)
 
 int remote_check_owner(const struct target *target, struct error *err)
 {
-	static const char *const places[] = { "root", "ns/mnt", "ns/pid", "ns/user" };
 	CLEANUP(free) char *text = read_status(target->pid);
 	pid_t pid = target->pid;
 	const char *line;
 	unsigned id[4];
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++)
-		if (!is_same_file(pid, places[i]))
-			return error_set(err, EACCES,
-			                 "process %d is in another container: start giltracer "
-			                 "there, as its user",
-			                 (int)pid);
 	if (!text || !(line = strstr(text, "\nUid:")) ||
 	    sscanf(line + 5, "%u %u %u %u", &id[0], &id[1], &id[2], &id[3]) != 4)
 		return error_set(err, ESRCH, "process %d has ended", (int)pid);
@@ -62,6 +48,36 @@ int remote_check_owner(const struct target *target, struct error *err)
 			                 "library into it",
 			                 (int)pid);
 	return 0;
+}
+
+/* Our own library, which an earlier recording left loaded: its functions call libc's for CPython. */
+static bool is_library(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && str_has_prefix(name + 1, PRELOAD_LIBRARY);
+}
+
+#define DELETED " (deleted)"
+
+char *remote_library(pid_t pid, const char *file)
+{
+	CLEANUP(free) char *maps = procfs_read(pid, 0, "maps", NULL);
+	CLEANUP(close) int fd = open(file, O_RDONLY | O_CLOEXEC);
+	uint8_t ours[HEAD_SIZE], theirs[HEAD_SIZE];
+	struct procfs_mapping m;
+	char *rest = maps;
+
+	if (fd < 0 || read(fd, ours, sizeof(ours)) != (ssize_t)sizeof(ours))
+		return NULL;
+	while (procfs_next_mapping(&m, &rest))
+		if (is_library(m.path) && !m.offset &&
+		    memory_read(pid, m.start, theirs, sizeof(theirs)) &&
+		    !memcmp(ours, theirs, sizeof(ours)))
+			return xstrndup(m.path, strlen(m.path) - (str_has_suffix(m.path, DELETED)
+			                                                  ? strlen(DELETED)
+			                                                  : 0));
+	return NULL;
 }
 
 #if defined(__x86_64__)
@@ -85,7 +101,7 @@ int remote_check_owner(const struct target *target, struct error *err)
 #include "live/tasks.h"
 #include "python/memory.h"
 #include "perfdata/unwind.h"
-#include "preload/format.h"
+#include "python/process.h"
 
 /* A thread that does not stop in this time is left alone: it sleeps uninterruptibly. */
 #define STOP_MAX_NS (20 * NS_PER_MS)
@@ -145,6 +161,20 @@ enum way {
 	WAY_PENDING, /* the next check for pending calls executes the text */
 	WAY_WAKE,    /* the same; a wait for a lock ends with EINTR, and CPython checks */
 	WAY_DIRECT,  /* the thread executes the text, and then its call ends with EINTR */
+	WAY_REPEAT,  /* the same, but then its call is repeated */
+};
+
+static bool is_direct(enum way way)
+{
+	return way == WAY_DIRECT || way == WAY_REPEAT;
+}
+
+/* Whose code made a system call, only libc's being in between. */
+enum caller {
+	CALLER_UNKNOWN, /* or a signal interrupted something that may hold locks */
+	CALLER_PYTHON,
+	CALLER_SEMAPHORE, /* of multiprocessing */
+	CALLER_OTHER,     /* a library that CPython called */
 };
 
 /**
@@ -275,7 +305,8 @@ static bool is_cut(const struct user_regs_struct *r)
 	if (number < 0)
 		return false;
 	if (result == -EINTR)
-		return number == SYS_epoll_wait || number == SYS_epoll_pwait;
+		return number == SYS_epoll_wait || number == SYS_epoll_pwait ||
+		       number == SYS_rt_sigtimedwait;
 	return result == RESTART_SYS || result == RESTART_INTR || result == RESTART_HAND ||
 	       result == RESTART_BLOCK;
 }
@@ -293,28 +324,66 @@ static long number_of(pid_t pid, const struct user_regs_struct *r)
 	               : -1;
 }
 
-/* The way that its system call permits, if the caller is CPython. */
-static enum way way_of(const struct remote_call *call, const struct user_regs_struct *r)
+/* Whether it is FUTEX_WAIT or FUTEX_WAIT_BITSET, but not for the GIL: who takes the GIL cannot be called. */
+static bool waits_for_lock(const struct remote_call *call, const struct user_regs_struct *r)
 {
-	const long number = number_of(call->target->pid, r);
-	static const long sleeps[] = {
-		SYS_epoll_wait, SYS_epoll_pwait, SYS_poll,      SYS_ppoll,
-		SYS_select,     SYS_pselect6,    SYS_nanosleep, SYS_clock_nanosleep,
-		SYS_accept,     SYS_accept4,     SYS_wait4,     SYS_waitid,
-	};
+	const unsigned command = r->rsi & FUTEX_COMMAND;
 
-	if (!is_cut(r))
+	return (command == 0 || command == 9) && r->rdi - call->gil >= PYTHON_GIL_SIZE;
+}
+
+/* The way that its system call permits to this caller. CPython repeats most calls that end with EINTR, and
+ * looks for signals before. A call that others made is repeated, unless the kernel ends it with EINTR. */
+static enum way way_of(const struct remote_call *call, const struct user_regs_struct *r,
+                       enum caller caller)
+{
+	const bool repeats = (long)r->rax == RESTART_SYS;
+
+	if (!is_cut(r) || caller == CALLER_UNKNOWN)
 		return WAY_PENDING;
-	/* 3.6 raises SystemError if a wait for a lock ends with EINTR. */
-	if (number == SYS_futex)
-		return ((r->rsi & FUTEX_COMMAND) == 0 || (r->rsi & FUTEX_COMMAND) == 9) &&
-		                       call->target->def->layout.resumes_locks
-		               ? WAY_WAKE
-		               : WAY_PENDING;
-	for (size_t i = 0; i < sizeof(sleeps) / sizeof(*sleeps); i++)
-		if (number == sleeps[i])
-			return WAY_DIRECT;
-	return WAY_PENDING;
+	/* Without a GIL, it is not known whether CPython expects to be called. */
+	if (caller == CALLER_OTHER && call->target->def->layout.free_threaded)
+		return WAY_PENDING;
+	switch (number_of(call->target->pid, r)) {
+	case SYS_futex:
+		return !waits_for_lock(call, r)     ? WAY_PENDING
+		       : caller == CALLER_PYTHON    ? WAY_WAKE
+		       : caller == CALLER_SEMAPHORE ? WAY_DIRECT
+		                                    : WAY_PENDING;
+	case SYS_pause: /* its end would be a signal to the program */
+		return WAY_REPEAT;
+	case SYS_epoll_wait:
+	case SYS_epoll_pwait:
+	case SYS_rt_sigtimedwait:
+		return WAY_DIRECT;
+	case SYS_poll:
+	case SYS_ppoll:
+	case SYS_select:
+	case SYS_pselect6:
+	case SYS_nanosleep:
+	case SYS_clock_nanosleep:
+		return caller == CALLER_PYTHON ? WAY_DIRECT : WAY_PENDING;
+	case SYS_accept:
+	case SYS_accept4:
+	case SYS_wait4:
+	case SYS_waitid:
+	case SYS_read:
+	case SYS_readv:
+	case SYS_pread64:
+	case SYS_write:
+	case SYS_writev:
+	case SYS_open:
+	case SYS_openat:
+	case SYS_recvfrom:
+	case SYS_recvmsg:
+	case SYS_sendto:
+	case SYS_sendmsg:
+	case SYS_flock:
+	case SYS_fcntl:
+		return caller == CALLER_PYTHON ? WAY_DIRECT : repeats ? WAY_REPEAT : WAY_PENDING;
+	default:
+		return WAY_PENDING;
+	}
 }
 
 /* PyGILState_Ensure() knows the main interpreter only. */
@@ -328,25 +397,24 @@ static bool has_one_interpreter(const struct remote_call *call)
 	       memory_u64(pid, first + at[MEMORY_NEXT_INTERPRETER], &next) && !next;
 }
 
-static void add_maps(struct maps *maps, struct modules *modules, pid_t pid)
+static void add_maps(struct maps *maps, struct modules *modules, pid_t pid, const char *library)
 {
-	CLEANUP(free) char *path = xasprintf("/proc/%d/maps", (int)pid);
-	CLEANUP(fclose) FILE *in = fopen(path, "re");
-	CLEANUP(free) char *line = NULL;
-	size_t size = 0;
+	CLEANUP(free) char *text = procfs_read(pid, 0, "maps", NULL);
+	struct procfs_mapping m;
+	char *rest = text;
 
-	for (unsigned i = 0; in && i < MAPS_MAX && getline(&line, &size, in) > 0; i++) {
-		uint64_t start, end, offset;
-		char mode[5];
-		int at = 0;
+	for (unsigned i = 0; i < MAPS_MAX && procfs_next_mapping(&m, &rest); i++) {
+		CLEANUP(free) char *path = NULL;
 
-		if (sscanf(line, "%lx-%lx %4s %lx %*s %*s %n", &start, &end, mode, &offset, &at) <
-		            4 ||
-		    !at || line[at] != '/' || mode[2] != 'x')
+		if (*m.path != '/' || m.rights[2] != 'x')
 			continue;
-		line[strcspn(line, "\n")] = '\0';
-		maps_mmap(maps, (uint32_t)pid, start, end - start, offset,
-		          modules_get(modules, line + at, NULL));
+		path = process_openable(pid, &m);
+		if (!path && is_library(m.path) && (path = remote_library(pid, library))) {
+			free(path);
+			path = xstrdup(library);
+		}
+		maps_mmap(maps, (uint32_t)pid, m.start, m.end - m.start, m.offset,
+		          modules_get(modules, path ? path : m.path, NULL));
 	}
 }
 
@@ -367,12 +435,12 @@ struct callers {
 	struct unwinder *unwinder;
 };
 
-static void callers_init(struct callers *ret, pid_t pid)
+static void callers_init(struct callers *ret, pid_t pid, const char *library)
 {
 	ret->maps = maps_new();
 	ret->modules = modules_new(false);
 	ret->unwinder = unwinder_new(EM_X86_64, ret->maps);
-	add_maps(ret->maps, ret->modules, pid);
+	add_maps(ret->maps, ret->modules, pid, library);
 }
 
 static void callers_done(struct callers *callers)
@@ -390,19 +458,13 @@ static size_t copy_stack(pid_t pid, uint64_t from, uint8_t *ret)
 	return 0;
 }
 
-/* Our own library, which an earlier recording left loaded: its functions call libc's for CPython. */
-static bool is_library(const char *path)
+/* Only libc's function may be between the call and its caller, and, if that waits for a lock, ours. */
+static enum caller caller_of(const struct remote_call *call, const struct callers *callers,
+                             const struct user_regs_struct *r)
 {
-	const char *name = strrchr(path, '/');
-
-	return name && !strcmp(name + 1, PRELOAD_LIBRARY);
-}
-
-/* Whether CPython's own code made the system call: only libc's function is in between, and ours. */
-static bool is_called_by_python(const struct remote_call *call, const struct callers *callers,
-                                const struct user_regs_struct *r, enum way way)
-{
-	const size_t most = way == WAY_WAKE ? FRAMES_LOCK : FRAMES_SLEEP;
+	const bool lock = number_of(call->target->pid, r) == SYS_futex;
+	const size_t most = lock ? FRAMES_LOCK : FRAMES_SLEEP;
+	enum caller ret = CALLER_PYTHON;
 	uint8_t stack[STACK_COPY];
 	/* As in <asm/perf_regs.h>: ax to ip, and r8 to r15. */
 	const uint64_t regs[] = { r->rax, r->rbx, r->rcx, r->rdx, r->rsi, r->rdi,
@@ -419,20 +481,39 @@ static bool is_called_by_python(const struct remote_call *call, const struct cal
 	struct unwind_stack found;
 
 	unwind_stack(callers->unwinder, &sample, &found);
-	for (size_t i = 0, own = 0; i < found.n && i - own <= most; i++) {
-		const struct module *m =
-			unwinder_location(callers->unwinder, found.locations[i])->module;
+	for (size_t i = 0, own = 0; i < found.n; i++) {
+		const struct location *l = unwinder_location(callers->unwinder, found.locations[i]);
+		const struct module *m = l->module;
 
-		if (!m)
-			return false;
+		if (!m || l->offset - call->restore_offset + 1 < 2)
+			return CALLER_UNKNOWN;
 		if (!libc)
 			libc = m;
-		if (way == WAY_WAKE && is_library(m->path))
+		if (lock && is_library(m->path))
 			own++;
+		else if (m == libc && (ret == CALLER_OTHER || i - own >= most))
+			return CALLER_UNKNOWN;
+		else if (m != libc && is_python(call, m->path))
+			return ret == CALLER_PYTHON && strstr(m->path, "/_multiprocessing.")
+			               ? CALLER_SEMAPHORE
+			               : ret;
 		else if (m != libc)
-			return is_python(call, m->path);
+			ret = CALLER_OTHER;
 	}
-	return false;
+	return CALLER_UNKNOWN;
+}
+
+/* Whether the GIL is the thread's. */
+static bool has_gil(const struct stop *s)
+{
+	const uint32_t ident_at = s->call->target->def->layout.memory[MEMORY_THREAD_ID];
+	uint64_t holder, ident;
+	uint32_t locked;
+
+	return !memory_u32(s->pid, s->call->gil + PYTHON_GIL_LOCKED, &locked) ||
+	       (locked &&
+	        (!memory_u64(s->pid, s->call->gil + PYTHON_GIL_HOLDER, &holder) ||
+	         !memory_u64(s->pid, holder + ident_at, &ident) || ident == s->regs.fs_base));
 }
 
 /* Whether it is in a restartable sequence, which may not be left and continued. */
@@ -650,14 +731,14 @@ static void make_stub(uint8_t *code, struct remote_call *call, enum way way)
 	size_t n = 0;
 
 	code[n++] = 0x53; /* push %rbx */
-	if (way == WAY_DIRECT) {
+	if (is_direct(way)) {
 		n += put_call(code + n, call->ensure);
 		code[n++] = 0x89, code[n++] = 0xc3; /* mov %eax, %ebx */
 	}
 	n += put_number(code + n, MOV_RDI, call->text);
 	n += put_call(code + n, call->run);
 	call->running = call->page + n;
-	if (way == WAY_DIRECT) {
+	if (is_direct(way)) {
 		code[n++] = 0x89, code[n++] = 0xdf; /* mov %ebx, %edi */
 		n += put_call(code + n, call->release);
 	}
@@ -697,7 +778,7 @@ static int inject(struct stop *s, enum way way, const char *text, struct error *
 
 	if (is_in_rseq(s))
 		return not_now(s, err);
-	resume_with(s, way != WAY_PENDING);
+	resume_with(s, way == WAY_DIRECT || way == WAY_WAKE);
 	repeat = way == WAY_PENDING && is_cut(&s->regs) && (long)s->regs.rax == RESTART_BLOCK;
 	if (check_room(s, err) < 0 || put_frame(s, err) < 0)
 		return -1;
@@ -707,7 +788,7 @@ static int inject(struct stop *s, enum way way, const char *text, struct error *
 	make_stub(stub, call, way);
 	if (mapped && poke(s, call->page, stub, sizeof(stub)) &&
 	    poke(s, call->text, text, strlen(text) + 1)) {
-		r = call_regs(s, way == WAY_DIRECT ? call->page : call->add);
+		r = call_regs(s, is_direct(way) ? call->page : call->add);
 		r.rdi = call->page;
 		r.rsi = 0;
 		set_regs(s, &r);
@@ -769,22 +850,22 @@ static int stop_and_look(struct stop *s, enum way *ret, struct error *err)
 {
 	struct callers callers;
 	struct user_regs_struct regs;
-	enum way way;
+	enum way way = WAY_PENDING;
 	int failed;
 
 	*ret = WAY_PENDING;
 	if (begin_stop(s, err) < 0 || read_regs(s, err) < 0)
 		return -1;
 	regs = s->regs;
-	way = way_of(s->call, &regs);
-	if (way == WAY_PENDING || (way == WAY_DIRECT && !has_one_interpreter(s->call)))
+	if (way_of(s->call, &regs, CALLER_PYTHON) == WAY_PENDING)
 		return 0;
 	end_stop(s);
-	callers_init(&callers, s->pid);
-	is_called_by_python(s->call, &callers, &regs, way);
+	callers_init(&callers, s->pid, s->call->library);
+	caller_of(s->call, &callers, &regs);
 	failed = begin_stop(s, err) < 0 || read_regs(s, err) < 0;
-	if (!failed && way_of(s->call, &s->regs) == way && is_same_place(&regs, &s->regs) &&
-	    is_called_by_python(s->call, &callers, &s->regs, way))
+	if (!failed && is_same_place(&regs, &s->regs))
+		way = way_of(s->call, &s->regs, caller_of(s->call, &callers, &s->regs));
+	if (way == WAY_WAKE || (way != WAY_PENDING && has_one_interpreter(s->call) && !has_gil(s)))
 		*ret = way;
 	callers_done(&callers);
 	return failed ? -1 : 0;
@@ -842,7 +923,7 @@ static void wake(struct stop *s, struct request *request)
 		s->regs.rax = (unsigned long)-EINTR;
 		s->regs.orig_rax = (unsigned long)-1;
 		set_regs(s, &s->regs);
-	} else if (way == WAY_DIRECT && take_back(s, request->text)) {
+	} else if (is_direct(way) && take_back(s, request->text)) {
 		inject(s, way, request->text, request->err);
 	}
 	end_stop(s);
@@ -896,8 +977,10 @@ static bool find_code(struct remote_call *call)
 		if (at)
 			call->enter = m.start + (uint64_t)(at - code);
 		at = memmem(code, size, restore, sizeof(restore));
-		if (at)
+		if (at) {
 			call->restore = m.start + (uint64_t)(at - code);
+			call->restore_offset = m.offset + (uint64_t)(at - code);
+		}
 	}
 	return call->enter && call->restore;
 }
@@ -991,9 +1074,10 @@ static int check_status(pid_t pid, struct error *err)
 	return 0;
 }
 
-int remote_call_find(struct remote_call *ret, const struct target *target, struct error *err)
+int remote_call_find(struct remote_call *ret, const struct target *target, const char *library,
+                     struct error *err)
 {
-	struct remote_call call = { .target = target };
+	struct remote_call call = { .target = target, .library = library };
 	const char *version = target->process.python->version;
 
 	if (remote_check_owner(target, err) < 0 || check_status(target->pid, err) < 0)
@@ -1012,9 +1096,11 @@ int remote_call_find(struct remote_call *ret, const struct target *target, struc
 
 #else
 
-int remote_call_find(struct remote_call *ret, const struct target *target, struct error *err)
+int remote_call_find(struct remote_call *ret, const struct target *target, const char *library,
+                     struct error *err)
 {
 	(void)ret;
+	(void)library;
 	return error_set(err, ENOTSUP,
 	                 "process %d: Python %s can load the library while it runs on x86-64 only",
 	                 (int)target->pid, target->process.python->version);
@@ -1073,13 +1159,12 @@ static uint64_t find_in(const struct target *target, uint64_t interpreter)
 {
 	const uint32_t *at = target->def->layout.memory;
 	uint64_t thread = interpreter;
-	uint32_t id, next = at[MEMORY_THREADS];
+	uint32_t id, main = procfs_own_number(target->pid, 0), next = at[MEMORY_THREADS];
 
 	for (unsigned i = 0; i < THREADS_MAX; i++, next = at[MEMORY_NEXT_THREAD]) {
 		if (!memory_u64(target->pid, thread + next, &thread) || !thread)
 			return 0;
-		if (memory_u32(target->pid, thread + at[MEMORY_NATIVE_ID], &id) &&
-		    id == (uint32_t)target->pid)
+		if (memory_u32(target->pid, thread + at[MEMORY_NATIVE_ID], &id) && id == main)
 			return thread;
 	}
 	return 0;

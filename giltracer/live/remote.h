@@ -19,27 +19,30 @@
 struct target;
 
 /**
+ * @library: our file, which an earlier recording may have left loaded; borrowed
  * @gil: address of the main interpreter's GIL
  * @add, @run, @ensure, @release: addresses of CPython's functions
  * @enter, @restore: addresses of the instructions syscall and ret, and of those that call
- *                    rt_sigreturn
+ *                    rt_sigreturn, of which @restore_offset is the place in libc's file
  * @page, @size: the memory that contains the text; it is unmapped after the text was executed
  * @text, @running: addresses of the text, and to which its execution returns
  * @stopped_ns, @stops: how long the thread was stopped in all, and how often
  */
 struct remote_call {
 	const struct target *target;
+	const char *library;
 	uint64_t gil;
 	uint64_t add, run, ensure, release;
-	uint64_t enter, restore;
+	uint64_t enter, restore, restore_offset;
 	uint64_t page, size, text, running;
 	uint64_t stopped_ns;
 	unsigned stops;
 };
 
 /* Whether the process can be made to. Errors: ENOTSUP: not this program, or not here; EACCES: the
- * process belongs to another user or container; EBUSY: it has a tracer. */
-int remote_call_find(struct remote_call *ret, const struct target *target, struct error *err);
+ * process belongs to another user; EBUSY: it has a tracer. */
+int remote_call_find(struct remote_call *ret, const struct target *target, const char *library,
+                     struct error *err);
 
 /* Execute the text. Error EAGAIN: the thread could not be stopped now. */
 int remote_call_ask(struct remote_call *call, const char *text, struct error *err);
@@ -50,7 +53,11 @@ void remote_call_wake(struct remote_call *call, const char *text);
 /* Withdraw the text. False: its execution has begun or ended, or the thread could not be stopped. */
 bool remote_call_withdraw(struct remote_call *call, const char *text);
 
-/* Whether the process sees the same files as we do, and belongs to this user. */
+/* The name by which a process has loaded this very library of ours, whose file may be gone; NULL: it has not.
+ * The caller frees it. */
+char *remote_library(pid_t pid, const char *file);
+
+/* Whether the process belongs to this user. */
 int remote_check_owner(const struct target *target, struct error *err);
 
 /*
@@ -73,7 +80,7 @@ struct remote_exec {
 };
 
 /* Whether the process can be asked. Errors: ENOTSUP: its version does not support it, or it is
- * disabled; EACCES: the process belongs to another user or container. */
+ * disabled; EACCES: the process belongs to another user. */
 int remote_exec_find(struct remote_exec *ret, const struct target *target, struct error *err);
 
 /* Ask; path is absolute, and readable by the process. Error EBUSY: another script is pending. */

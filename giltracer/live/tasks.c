@@ -152,21 +152,6 @@ static void read_stat(struct task *task, pid_t pid)
 	task->state = stat.state ? stat.state : '?';
 }
 
-/* "NSpid:	TID	…	TID", from our PID namespace to the thread's own. */
-static void read_own_tid(struct task *task, pid_t pid)
-{
-	CLEANUP(free) char *text = procfs_read(pid, (pid_t)task->tid, "status", NULL);
-	const char *line = text ? strstr(text, "\nNSpid:") : NULL;
-	const char *end = line ? strchr(line + 1, '\n') : NULL;
-
-	task->own_tid = task->tid;
-	if (!line || !end)
-		return;
-	while (end > line && end[-1] != '\t')
-		end--;
-	task->own_tid = (uint32_t)strtoul(end, NULL, 10);
-}
-
 /* ---- all threads */
 
 static struct task *find_tid(struct tasks *tasks, uint32_t tid)
@@ -222,7 +207,7 @@ static void read_task(struct tasks *tasks, pid_t pid, uint32_t tid)
 		task = vec_push(&tasks->v);
 		*task = (struct task){ .tid = tid };
 		keep_open(task, pid);
-		read_own_tid(task, pid);
+		task->own_tid = procfs_own_number(pid, (pid_t)task->tid);
 	}
 	task->seen = true;
 	read_stat(task, pid);

@@ -45,7 +45,6 @@ void python_layout_init(struct python_layout *ret, unsigned major, unsigned mino
 		.knows_holder = minor >= 7,
 		.holder_is_current = minor >= 9,
 		.asks_rarely = minor >= 10,
-		.resumes_locks = minor >= 7,
 		.states_know_thread = minor >= 13,
 	};
 	for (unsigned i = 0; i < FRAME_KEYS; i++)

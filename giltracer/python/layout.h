@@ -103,7 +103,6 @@ enum python_call_key {
  * @holder_is_current: the state that a thread has by PyGILState need not be compared with it
  * @asks_rarely: the interpreter checks for a release request at calls and backward jumps only, not
  * between any two instructions
- * @resumes_locks: a wait for a lock that is interrupted goes on
  * @states_know_thread: the first state of a subinterpreter has the ident and tid of the thread that
  * runs it, and not of the thread that made it
  */
@@ -126,7 +125,7 @@ struct python_layout {
 	uint32_t unit;
 	bool is_supported, has_monitoring, has_evaluator, has_qualname;
 	bool has_task_names, has_c_current_task, has_eager_tasks, makes_task_inside;
-	bool knows_holder, holder_is_current, asks_rarely, resumes_locks, states_know_thread;
+	bool knows_holder, holder_is_current, asks_rarely, states_know_thread;
 };
 
 /* Whether CPython 3.minor has sys.monitoring. */

@@ -29,9 +29,7 @@
 /* Exported by free-threaded builds only. */
 #define LANDMARK_FREE_THREADED "_Py_MergeZeroLocalRefcount"
 
-/* The name under which the mapped file can be opened here: its own, or one below the root of the
- * process. Caller frees. NULL: the file is gone. */
-static char *openable(const struct procfs_mapping *m, pid_t pid)
+char *process_openable(pid_t pid, const struct procfs_mapping *m)
 {
 	CLEANUP(free) char *there = xasprintf("/proc/%d/root%s", (int)pid, m->path);
 	const char *const candidates[] = { m->path, there };
@@ -118,7 +116,7 @@ static int read_version(struct python *py, const struct symbols *symbols, struct
 static int try_mapping(struct process_python *ret, const struct procfs_mapping *m, pid_t pid,
                        struct error *err)
 {
-	CLEANUP(free) char *path = openable(m, pid);
+	CLEANUP(free) char *path = process_openable(pid, m);
 	CLEANUP(symbols_free) struct symbols *symbols = NULL;
 	struct error ignored;
 	uint64_t address;
@@ -286,12 +284,17 @@ static int read_image(struct python *py, pid_t pid, struct error *err)
 {
 	CLEANUP(free) char *link = xasprintf("/proc/%d/exe", (int)pid);
 	char path[4096];
+	struct stat file, here;
 	ssize_t n = readlink(link, path, sizeof(path) - 1);
 
 	if (n < 0)
 		return cannot_look(pid, err);
 	path[n] = '\0';
-	py->image = xstrdup(path);
+	if (stat(link, &file) == 0 && stat(path, &here) == 0 && file.st_dev == here.st_dev &&
+	    file.st_ino == here.st_ino)
+		py->image = xstrdup(path);
+	else
+		py->image = xasprintf("/proc/%d/root%s", (int)pid, path);
 	py->command = xstrdup(path);
 	py->executable = xstrdup(path);
 	py->implementation = xstrdup("CPython");

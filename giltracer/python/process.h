@@ -28,6 +28,12 @@ struct process_python {
  */
 int process_check(pid_t pid, struct error *err);
 
+struct procfs_mapping;
+
+/* The name under which the mapped file can be opened here: its own, or one below the root of the
+ * process. Caller frees. NULL: the file is gone. */
+char *process_openable(pid_t pid, const struct procfs_mapping *m);
+
 /* Whether it is stopped, by a signal or a debugger. */
 bool process_is_stopped(pid_t pid);
 

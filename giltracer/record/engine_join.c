@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "live/remote.h"
 #include "live/snapshot.h"
@@ -41,6 +42,8 @@
 
 #define WHY_MAX 4096
 
+#define SCRIPT "join.py"
+
 /* The layout of struct _gil_runtime_state from 3.7 on, as in preload/join.c: interval, last_holder,
  * locked, switch_number, and two pairs of condition and mutex. */
 #define GIL_HOLDER 8
@@ -53,12 +56,17 @@
  * program.
  */
 static const char script[] =
-	"def giltracer(library, folder):\n"
+	"def giltracer(library, folder, memory):\n"
 	"    import sys\n"
 	"    class Spec:\n"
 	"        name = 'giltracer_join'\n"
 	"        origin = library.decode('utf-8', 'surrogateescape')\n"
 	"    try:\n"
+	"        if memory:\n"
+	"            file = open(sys.modules['posix'].memfd_create('giltracer'), 'wb', 0)\n"
+	"            with open(library, 'rb') as source:\n"
+	"                file.write(source.read())\n"
+	"            Spec.origin = '/proc/self/fd/%%d' %% file.fileno()\n"
 	"        sys.modules['_imp'].create_dynamic(Spec)\n"
 	"    except ImportError as e:\n"
 	"        why = str(e) if e.args and isinstance(e.args[0], str) else e.args[0](folder)\n"
@@ -66,7 +74,7 @@ static const char script[] =
 	"        with open(folder + b'/refused', 'w') as file:\n"
 	"            file.write(why)\n"
 	"try:\n"
-	"    giltracer(b'%s', b'%s')\n"
+	"    giltracer(b'%s', b'%s', %d)\n"
 	"except KeyboardInterrupt:\n"
 	"    __import__('_thread').interrupt_main()\n"
 	"except Exception:\n"
@@ -86,14 +94,15 @@ struct joining {
 	const char *dir;
 };
 
-static int find(struct joining *ret, const struct target *target, struct error *err)
+static int find(struct joining *ret, const struct target *target, const char *library,
+                struct error *err)
 {
 	const uint32_t *at = target->def->layout.memory;
 	const uint32_t before = target->def->layout.free_threaded ? PYTHON_GIL_AFTER_ON : 0;
 
 	*ret = (struct joining){ .target = target };
 	ret->calls = at[MEMORY_DEBUGGER] == PYTHON_NO_OFFSET;
-	if ((ret->calls ? remote_call_find(&ret->call, target, err)
+	if ((ret->calls ? remote_call_find(&ret->call, target, library, err)
 	                : remote_exec_find(&ret->exec, target, err)) < 0)
 		return -1;
 	if (at[MEMORY_GIL_SIZE] != before + GIL_SIZE || at[MEMORY_HOLDER] != before + GIL_HOLDER ||
@@ -115,10 +124,11 @@ static char *quoted(const char *path)
 
 static char *make_script(const struct preloading *p)
 {
-	CLEANUP(free) char *library = quoted(p->library);
-	CLEANUP(free) char *folder = quoted(p->folder);
+	const struct inside *inside = &p->inside;
+	CLEANUP(free) char *library = quoted(inside->library ? inside->library : p->library);
+	CLEANUP(free) char *folder = quoted(inside->seen ? inside->seen : p->folder);
 
-	return xasprintf(script, library, folder);
+	return xasprintf(script, library, folder, inside->memory);
 }
 
 /* The script as a text for PyRun_SimpleString(), which executes it in the namespace of __main__. */
@@ -193,14 +203,18 @@ static int ask_call(struct joining *j, struct error *err)
 
 static int ask(const struct preloading *p, struct joining *j, struct error *err)
 {
-	CLEANUP(free) char *path = xasprintf("%s/join.py", j->dir);
+	const char *seen = p->inside.seen;
+	CLEANUP(free) char *path = xasprintf("%s/" SCRIPT, preloading_session(p, j->dir));
+	CLEANUP(free)
+	char *named = seen ? xasprintf("%.*s/" SCRIPT, (int)(strrchr(seen, '/') - seen), seen)
+	                   : xstrdup(path);
 	CLEANUP(free) char *source = make_script(p);
 
 	if (j->calls) {
 		j->text = make_text(source);
 		return ask_call(j, err);
 	}
-	return write_script(source, path, err) < 0 ? -1 : remote_exec_ask(&j->exec, path, err);
+	return write_script(source, path, err) < 0 ? -1 : remote_exec_ask(&j->exec, named, err);
 }
 
 static bool withdraw(struct joining *j)
@@ -216,7 +230,7 @@ static int wait_for_exec(const struct preloading *p, struct joining *j, struct e
 
 	if (ret || !withdraw(j))
 		return ret ? ret : wait_for(p, j, BEGUN_TIMEOUT_MS, false, err);
-	j->calls = remote_call_find(&j->call, j->target, &ignored) == 0;
+	j->calls = remote_call_find(&j->call, j->target, p->library, &ignored) == 0;
 	return ask(p, j, err);
 }
 
@@ -269,7 +283,7 @@ static int load(const struct preloading *p, const struct target *target, bool al
 	struct joining j;
 	int ret;
 
-	if (find(&j, target, err) < 0 || temp_session_make(&own, err) < 0)
+	if (find(&j, target, p->library, err) < 0 || temp_session_make(&own, err) < 0)
 		return -1;
 	forget_answer(p);
 	p->control->gil = j.calls ? j.call.gil : j.exec.gil;
@@ -288,7 +302,7 @@ static int check(struct job *job, struct error *err)
 	CLEANUP(target_close) struct target *target = NULL;
 	struct joining ignored;
 
-	return target_open(&target, job->pid, err) < 0 || find(&ignored, target, err) < 0
+	return target_open(&target, job->pid, err) < 0 || find(&ignored, target, NULL, err) < 0
 	               ? -1
 	               : job_find_library(job, err);
 }
@@ -315,8 +329,9 @@ static void note_idle(const struct engine_process *process, const struct snapsho
 
 		if (t->tid && t->tid != (uint32_t)process->pid && t->gil == GIL_NONE &&
 		    has_thread(before, t->tid))
-			preloading_note_idle(process->plan->preloading, (uint32_t)process->pid,
-			                     t->tid);
+			preloading_note_idle(process->plan->preloading,
+			                     procfs_own_number(process->pid, 0),
+			                     procfs_own_number(process->pid, (pid_t)t->tid));
 	}
 	snapshot_done(&now);
 }
@@ -359,7 +374,10 @@ static int add(const struct engine_process *process, struct error *err)
 {
 	struct preloading ignored = { 0 };
 
-	if (preloading_works(process->plan->preloading, (uint32_t)process->pid))
+	if (!procfs_is_beside(process->plan->pid, process->pid))
+		return error_set(err, EACCES, "process %d is in another container than the program",
+		                 (int)process->pid);
+	if (preloading_works(process->plan->preloading, procfs_own_number(process->pid, 0)))
 		return 0;
 	if (process->target && preloading_check(&ignored, process->target->process.python, err) < 0)
 		return -1;

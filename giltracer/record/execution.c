@@ -1015,27 +1015,31 @@ char **execution_command(pid_t pid)
 	return args.v;
 }
 
+/* The library records the numbers that the program sees: in a container, not ours. */
+static uint32_t number_of(const struct execution *e, pid_t pid, uint32_t tid)
+{
+	return e->plan->preloading ? procfs_own_number(pid, (pid_t)tid) : tid ? tid : (uint32_t)pid;
+}
+
 /* A later name of a thread replaces an earlier one. */
-static void add_name(struct execution *e, pid_t pid, const struct snapshot_thread *thread)
+static void add_name(struct execution *e, uint32_t pid, uint32_t tid, const char *name)
 {
 	struct thread_names *named = &e->result->named;
 
 	for (size_t i = 0; i < named->n; i++)
-		if (named->v[i].tid == thread->tid) {
-			if (!strcmp(named->v[i].name, thread->name))
+		if (named->v[i].tid == tid) {
+			if (!strcmp(named->v[i].name, name))
 				return;
-			keep_name(e, (uint32_t)pid, thread->tid, thread->name);
+			keep_name(e, pid, tid, name);
 			free(named->v[i].name);
-			named->v[i].pid = (uint32_t)pid;
-			named->v[i].name = xstrdup(thread->name);
+			named->v[i].pid = pid;
+			named->v[i].name = xstrdup(name);
 			return;
 		}
 	if (named->n >= NAMES_MAX)
 		return;
-	keep_name(e, (uint32_t)pid, thread->tid, thread->name);
-	*vec_push(named) = (struct session_thread){ .pid = (uint32_t)pid,
-		                                    .tid = thread->tid,
-		                                    .name = xstrdup(thread->name) };
+	keep_name(e, pid, tid, name);
+	*vec_push(named) = (struct session_thread){ .pid = pid, .tid = tid, .name = xstrdup(name) };
 }
 
 static void open_member(struct member *m, struct error *err)
@@ -1080,7 +1084,9 @@ static bool read_member(struct execution *e, struct member *m, struct snapshot *
 		return false;
 	for (size_t i = 0; i < ret->threads.n; i++)
 		if (ret->threads.v[i].named)
-			add_name(e, m->pid, &ret->threads.v[i]);
+			add_name(e, number_of(e, m->pid, 0),
+			         number_of(e, m->pid, ret->threads.v[i].tid),
+			         ret->threads.v[i].name);
 	return true;
 }
 
@@ -1097,7 +1103,7 @@ static void note_holder(struct execution *e, const struct snapshot *snapshot)
 		}
 	if (n != 1 || (e->looked && tid != *holder))
 		tid = 0;
-	*holder = tid;
+	*holder = tid ? number_of(e, e->members.v[0].pid, tid) : 0;
 	e->looked = true;
 }
 
@@ -1196,8 +1202,13 @@ static void end_asleep(struct execution *e)
 		result->start_ns = e->asleep_ns;
 		result->wall_ns = result->stop_ns - result->start_ns;
 	}
-	for (size_t i = 0; i < e->asleep.v.n; i++)
-		*vec_push(&result->slept) = e->asleep.v.v[i].slept;
+	for (size_t i = 0; i < e->asleep.v.n; i++) {
+		struct session_slept slept = e->asleep.v.v[i].slept;
+
+		slept.tid = number_of(e, (pid_t)slept.pid, slept.tid);
+		slept.pid = number_of(e, (pid_t)slept.pid, 0);
+		*vec_push(&result->slept) = slept;
+	}
 }
 
 /* In addition to those of our program, if there are any. */
@@ -1297,7 +1308,7 @@ static void begin_accounts(struct execution *e, struct cgroup *cgroup)
 {
 	CLEANUP(free) char *proc = procfs_path(e->pid, 0, "");
 
-	e->result->pid = (uint32_t)e->pid;
+	e->result->pid = is_ours(e) ? (uint32_t)e->pid : number_of(e, e->pid, 0);
 	e->result->stolen_ns = steal_time_ns();
 	cgroup_open(cgroup, is_ours(e) ? "/proc/self" : proc);
 }

@@ -234,16 +234,17 @@ static struct flight_process *find_process(struct flight_watch *watch, char *fil
 }
 
 /* A process that was never seen alive may be one of a PID namespace of its own. */
-static void look_at_process(struct flight_process *p, const char *folder, uint64_t now)
+static void look_at_process(struct flight_process *p, const struct preloading *preloading, uint64_t now)
 {
 	if (p->seen)
 		return;
 	p->seen = true;
 	if (p->dead_ns)
 		return;
-	if (preloading_is_alive(strtoul(p->file, NULL, 10)) && !has_ended(folder, p->file))
+	if (preloading_is_alive(preloading, strtoul(p->file, NULL, 10)) &&
+	    !has_ended(preloading->folder, p->file))
 		p->lived = true;
-	else if (p->lived || has_ended(folder, p->file))
+	else if (p->lived || has_ended(preloading->folder, p->file))
 		p->dead_ns = now;
 }
 
@@ -301,7 +302,7 @@ static void tidy(struct flight_watch *watch, const struct preloading *p, uint64_
 		if (!file)
 			continue;
 		process = find_process(watch, file);
-		look_at_process(process, p->folder, now);
+		look_at_process(process, p, now);
 		if (process->dead_ns && now - process->dead_ns > kept_ns)
 			remove_file(p, entry->d_name);
 	}
@@ -546,6 +547,24 @@ static int map_control(struct preload_control **ret, const char *folder, struct 
 	if (map == MAP_FAILED)
 		return error_errno(err, "%s", path);
 	*ret = map;
+	return 0;
+}
+
+int flight_bring(struct preloading *p, const char *dir, struct error *err)
+{
+	CLEANUP(free) char *to = xasprintf("%s/" RECORD_PRELOAD, dir);
+
+	if (!p->inside.folder.path)
+		return 0;
+	if (mkdir(to, 0700) < 0 && errno != EEXIST)
+		return error_errno(err, "%s", to);
+	if (copy_file(to, p->folder, PRELOAD_CONTROL, err) < 0 ||
+	    copy_file(to, p->folder, PRELOAD_LAUNCHER, err) < 0 ||
+	    copy_files(to, p->folder, FILES_EVENTS, err) < 0 ||
+	    copy_files(to, p->folder, FILES_LOGS, err) < 0)
+		return -1;
+	free(p->folder);
+	p->folder = take(to);
 	return 0;
 }
 

@@ -78,6 +78,9 @@ void flight_watch_done(struct flight_watch *watch);
 
 /* ---- copies */
 
+/* Copy what was recorded in another container into the session's folder dir, where it is then. */
+int flight_bring(struct preloading *p, const char *dir, struct error *err);
+
 /* Copy what the flight recorder of process pid, or of the program that pid runs, has now into the existing,
  * empty folder dir, as a session that ends now. The recorder goes on. */
 int flight_copy(pid_t pid, const char *dir, struct error *err);

@@ -10,8 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <linux/openat2.h>
 #include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -140,6 +144,95 @@ int preloading_check_gil(struct preloading *ret, const struct python *python, st
 	return preloading_check(ret, python, err);
 }
 
+/* ---- a program in another container */
+
+/* Where programs may write. A link there would lead to our files. */
+static int open_base(int root, const char *name)
+{
+	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		                .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH };
+
+	return (int)syscall(SYS_openat2, root, name, &how, sizeof(how));
+}
+
+static int make_inside_in(struct inside *ret, const char *name, bool executes)
+{
+	CLEANUP(close) int base = open_base(ret->root, name);
+	CLEANUP(free) char *path = xasprintf("/proc/%d/fd/%d", (int)getpid(), base);
+	struct temp_session folder = SCRATCH_NONE;
+	struct statvfs fs;
+	struct error ignored;
+
+	if (base < 0 || fstatvfs(base, &fs) < 0 || (executes && fs.f_flag & ST_NOEXEC) ||
+	    temp_session_make_in(&folder, path, &ignored) < 0)
+		return -1;
+	ret->folder = folder;
+	ret->base = take_fd(&base);
+	ret->seen = xasprintf("/%s%s/" RECORD_PRELOAD, name, strrchr(folder.path, '/'));
+	ret->memory = !executes;
+	return 0;
+}
+
+static int copy_library(const char *library, const char *path, struct error *err)
+{
+	CLEANUP(close) int from = open(library, O_RDONLY | O_CLOEXEC);
+	CLEANUP(close) int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0700);
+	ssize_t n = -1;
+
+	while (from >= 0 && to >= 0 && (n = sendfile(to, from, NULL, 1 << 20)) > 0)
+		continue;
+	return n < 0 ? error_errno(err, "%s", from < 0 ? library : path) : 0;
+}
+
+static int make_inside(struct preloading *p, pid_t pid, struct error *err)
+{
+	static const char *const bases[] = { "tmp", "var/tmp", "dev/shm" };
+	const size_t count = sizeof(bases) / sizeof(*bases);
+	CLEANUP(free) char *root = procfs_path(pid, 0, "root");
+	CLEANUP(free) char *copy = NULL;
+	struct inside *inside = &p->inside;
+
+	inside->root = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (inside->root < 0) {
+		inside->root = 0;
+		return error_errno(err, "process %d: its files", (int)pid);
+	}
+	for (size_t i = 0; i < 2 * count && !inside->base; i++)
+		make_inside_in(inside, bases[i % count], i < count);
+	if (!inside->base)
+		return error_set(err, ESTALE,
+		                 "process %d is in another container, in which neither /tmp, "
+		                 "/var/tmp nor /dev/shm can be written",
+		                 (int)pid);
+	inside->library = remote_library(pid, p->library);
+	if (inside->library)
+		return 0;
+	inside->library = xasprintf("%.*s" PRELOAD_LIBRARY,
+	                            (int)(strlen(inside->seen) - strlen(RECORD_PRELOAD)),
+	                            inside->seen);
+	copy = xasprintf("%s/" PRELOAD_LIBRARY, inside->folder.path);
+	return copy_library(p->library, copy, err);
+}
+
+static void drop_inside(struct inside *inside)
+{
+	struct error ignored;
+
+	if (inside->folder.path)
+		temp_session_remove(&inside->folder, &ignored);
+	if (inside->base)
+		close(inside->base);
+	if (inside->root)
+		close(inside->root);
+	free(inside->library);
+	free(inside->seen);
+}
+
+const char *preloading_session(const struct preloading *p, const char *dir)
+{
+	return p->inside.folder.path ? p->inside.folder.path : dir;
+}
+
 /* A program of root may become another user, who writes to the folder with the descriptor that the
  * library has opened before. Nobody else can reach it: only root can search the session's. */
 static int map_control(struct preloading *p, const struct preloading_plan *plan, struct error *err)
@@ -257,13 +350,16 @@ static void drop_run(struct preloading *p)
 	free(p->folder);
 	free(p->env[0]);
 	free(p->env[1]);
+	drop_inside(&p->inside);
 	*p = (struct preloading){ .library = p->library };
 }
 
 int preloading_prepare(struct preloading *p, const struct preloading_plan *plan, struct error *err)
 {
 	drop_run(p);
-	p->folder = xasprintf("%s/%s", plan->dir, plan->name);
+	if (plan->pid && procfs_is_elsewhere(plan->pid) && make_inside(p, plan->pid, err) < 0)
+		return -1;
+	p->folder = xasprintf("%s/%s", preloading_session(p, plan->dir), plan->name);
 	if (strlen(p->folder) > PRELOAD_DIR_MAX)
 		return error_set(err, ENAMETOOLONG, "%s: its name is too long", plan->dir);
 	if (mkdir(p->folder, 0700) < 0)
@@ -337,9 +433,12 @@ void preloading_take_over(const struct preloading *p)
 }
 
 /* False for a zombie, which has no image any more. */
-bool preloading_is_alive(unsigned long pid)
+bool preloading_is_alive(const struct preloading *p, unsigned long pid)
 {
-	CLEANUP(free) char *path = procfs_path((pid_t)pid, 0, "exe");
+	CLEANUP(free)
+	char *path = p->inside.root
+	                     ? xasprintf("/proc/self/fd/%d/proc/%lu/exe", p->inside.root, pid)
+	                     : procfs_path((pid_t)pid, 0, "exe");
 	char exe;
 
 	return readlink(path, &exe, 1) >= 0 || errno == EACCES;
@@ -356,7 +455,7 @@ static int write_alive(const struct preloading *p, struct error *err)
 		if (!str_has_suffix(file->d_name, PRELOAD_LOG_SUFFIX))
 			continue;
 		entry.number = strtoul(file->d_name, NULL, 10);
-		if (entry.number && preloading_is_alive(entry.number) &&
+		if (entry.number && preloading_is_alive(p, entry.number) &&
 		    append(p, &entry, NULL, err) < 0)
 			return -1;
 	}

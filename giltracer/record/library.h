@@ -5,9 +5,11 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/error.h"
 #include "preload/format.h"
+#include "session/temp_session.h"
 
 /* ---- the clock of its stamps, read outside the program */
 
@@ -33,6 +35,21 @@ struct thread_names;
 #define RECORD_SWITCHES "gil.switches.perf.data"
 
 /**
+ * Of a program that runs already in another container, whose files it must be able to open.
+ * @folder: of the library's folder, which is a session's, too, made there; path NULL: it is not elsewhere
+ * @root: its root folder; 0: none; @base: the folder of that one, under the name that we can open
+ * @library, @seen: the library, which is in it unless it is loaded already, and the library's folder, as the
+ * program names them
+ * @memory: it must load a copy in memory, because no folder permits that files are executed
+ */
+struct inside {
+	struct temp_session folder;
+	int root, base;
+	char *library, *seen;
+	bool memory;
+};
+
+/**
  * All zero: it is not used.
  * @library, @folder: absolute
  * @env: variables for the program, NULL-terminated
@@ -41,6 +58,7 @@ struct thread_names;
  */
 struct preloading {
 	char *library, *folder;
+	struct inside inside;
 	char *env[3];
 	struct preload_control *control;
 	int lock;
@@ -54,6 +72,7 @@ int preloading_check_gil(struct preloading *ret, const struct python *python, st
 
 /**
  * @dir: of the session, absolute; @name: of the folder in it
+ * @pid: of a program that runs already; 0: it is started
  * @max_mib: how much may be recorded; 0: as much as there is room for
  * @kept_ns: only what is newer is kept; 0: all; @longest_ns: see preload_control.longest; NULL: none
  * @frames: how many are recorded of each release
@@ -66,6 +85,7 @@ int preloading_check_gil(struct preloading *ret, const struct python *python, st
  */
 struct preloading_plan {
 	const char *dir, *name;
+	pid_t pid;
 	unsigned max_mib, frames, entries, shortest_us;
 	uint64_t kept_ns;
 	const uint64_t *longest_ns;
@@ -76,8 +96,12 @@ struct preloading_plan {
 	const char *bootstrap;
 };
 
-/* Make the folder in the session's. A second call, for the next run, makes another one. */
+/* Make the folder in the session's. A second call, for the next run, makes another one. Error ESTALE: the program
+ * can open no file of ours. */
 int preloading_prepare(struct preloading *p, const struct preloading_plan *plan, struct error *err);
+
+/* The folder for files of the session that others read while the program runs. */
+const char *preloading_session(const struct preloading *p, const char *dir);
 
 /* LD_PRELOAD=…, in addition to the variable's present value; the caller frees it. */
 char *preloading_variable(const char *library);
@@ -108,8 +132,8 @@ unsigned preloading_unwritten(const struct preloading *p);
  * processes are still alive. */
 void preloading_stop(const struct preloading *p);
 
-/* Whether the process exists and is no zombie, or cannot be examined. */
-bool preloading_is_alive(unsigned long pid);
+/* Whether the process, by its own number, exists and is no zombie, or cannot be examined. */
+bool preloading_is_alive(const struct preloading *p, unsigned long pid);
 
 /* Whether the library has seen process pid create a GIL. */
 bool preloading_works(const struct preloading *p, uint32_t pid);

@@ -26,6 +26,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "binary/debugfile.h"
@@ -317,6 +318,18 @@ static void describe_host(struct session *session)
 	session->cpus = usable_cpus();
 }
 
+/* Where the files that a program names are. */
+static void describe_files(struct session *session, pid_t pid)
+{
+	CLEANUP(free) char *link = procfs_path(pid, 0, "cwd");
+	char cwd[PATH_MAX];
+	ssize_t n = readlink(link, cwd, sizeof(cwd) - 1);
+
+	free(session->cwd);
+	session->cwd = n > 0 ? xstrndup(cwd, (size_t)n) : NULL;
+	session->root = procfs_is_elsewhere(pid) ? procfs_path(pid, 0, "root") : NULL;
+}
+
 void job_describe_engine(const struct job *job, struct session *session)
 {
 	session->gil_detect = job->engines[0]->gil;
@@ -369,6 +382,8 @@ struct session *job_describe(const struct job *job)
 	session->no_children = job->options->no_children;
 	session->python_trace = xstrdup(python_trace_names[job->program.python_trace]);
 	session->perf_version = job->host.version ? xstrdup(job->host.version) : NULL;
+	if (job->pid)
+		describe_files(session, job->pid);
 	job_describe_engine(job, session);
 	describe_probes(session, job->events.probes);
 	return session;

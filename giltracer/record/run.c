@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "preload/format.h"
 #include "record/execution.h"
+#include "record/flight.h"
 #include "record/notes.h"
 #include "system/perf_access.h"
 #include "record/stdin_tee.h"
@@ -464,7 +465,7 @@ static int write_before(struct job *job, struct error *err)
 	int ret;
 
 	session_add_pass(job->session, &pass);
-	ret = session_write(job->session, job->dir, err);
+	ret = session_write(job->session, preloading_session(&job->events.library, job->dir), err);
 	session_drop_pass(job->session);
 	return ret;
 }
@@ -476,6 +477,7 @@ static int prepare_library(struct job *job, const struct passes *passes, enum pr
 	const bool gil = passes->kinds[0] == PASS_GIL;
 	const struct preloading_plan plan = {
 		.dir = job->dir,
+		.pid = job->pid,
 		.name = gil ? RECORD_PRELOAD : RECORD_STACKS_PRELOAD,
 		.max_mib = job->options->max_mib,
 		.kept_ns = job->options->flight_ns,
@@ -546,8 +548,7 @@ static int execute(struct job *job, const struct passes *passes, int in, struct 
 	CLEANUP(close) int null = open_null(passes, err);
 	CLEANUP(free) char *trace = trace_argument(job, passes);
 	CLEANUP(free) char *codes = xasprintf("%s/%s.codes", job->dir, first_name(passes));
-	CLEANUP(free)
-	char *children = xasprintf("%s/%s.children", job->dir, first_name(passes));
+	CLEANUP(free) char *children = NULL;
 	char *outputs[RECORDERS_MAX] = { NULL };
 	CLEANUP(free) char *samples = xasprintf("%s/%s.samples", job->dir, first_name(passes));
 	CLEANUP(sampling_done)
@@ -569,7 +570,6 @@ static int execute(struct job *job, const struct passes *passes, int in, struct 
 		.python_trace = trace,
 		.python_trace_entries = job->options->python_trace_entries,
 		.codes = passes->kinds[0] == PASS_GIL ? codes : NULL,
-		.children = children,
 		.stack = job->program.stack,
 		.flight_ns = job->options->flight_ns,
 		.watch = &job->watch,
@@ -593,11 +593,18 @@ static int execute(struct job *job, const struct passes *passes, int in, struct 
 
 	if ((passes->again && null < 0) || (library && prepare_library(job, passes, use, err) < 0))
 		return -1;
+	children = xasprintf("%s/%s.children", preloading_session(&job->events.library, job->dir),
+	                     first_name(passes));
+	plan.children = children;
 	plan_recordings(job, passes, &plan, outputs);
 	/* A perf of an earlier pass takes CPU time, and may still have its buffers. */
 	afterwards_wait(&job->after);
 	limit_begin(&plan.limit, job->dir);
 	ret = execution_run(&plan, job->signals, &result, err);
+	if (ret == 0 && library && flight_bring(&job->events.library, job->dir, err) < 0) {
+		execution_result_done(&result);
+		ret = -1;
+	}
 	if (ret == 0) {
 		take_result(job, passes, &plan, &result);
 		execution_result_done(&result);

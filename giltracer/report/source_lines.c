@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The lines are those of the frames that the library recorded. The names of the files come from the
- * program, which may be another user's, so only files of Python's are read, and no links.
+ * program, which may be another user's, so only files of Python's are read, and no links. Those of a container
+ * are in the root folder of a process of it, and unknown when that has ended.
  */
 #include "report/source_lines.h"
 
@@ -90,9 +91,10 @@ static void add_line(struct sources *to, const struct wanted *w, const struct fi
 static void read_lines(struct sources *to, const struct session *session, const struct wanted *w,
                        size_t n, time_t before)
 {
+	const char *dir = *w->file == '/' || !session->cwd ? "" : session->cwd;
 	CLEANUP(free)
-	char *path = *w->file == '/' || !session->cwd ? xstrdup(w->file)
-	                                              : xasprintf("%s/%s", session->cwd, w->file);
+	char *path = xasprintf("%s%s%s%s", session->root ? session->root : "", dir, *dir ? "/" : "",
+	                       w->file);
 	CLEANUP(free) char *text = NULL;
 	struct error ignored;
 	struct stat st;

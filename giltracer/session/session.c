@@ -113,6 +113,7 @@ void session_free(struct session *session)
 	free_parts(session);
 	free(session->created);
 	free(session->cwd);
+	free(session->root);
 	free(session->command);
 	free(session->kernel);
 	free(session->arch);
@@ -461,6 +462,7 @@ static void read_top(struct session *session, const struct reader *top)
 
 	session->created = get_text(top, "created");
 	session->cwd = get_text(top, "cwd");
+	session->root = get_text(top, "root");
 	session->kernel = get_text(&host, "kernel");
 	session->arch = get_text(&host, "arch");
 	session->perf_version = get_text(&host, "perf");
@@ -718,12 +720,12 @@ static json_t *notes_json(const struct session *session)
 
 static json_t *session_json(const struct session *session)
 {
-	return json_pack("{si ss so so so so so so so so}", "session", SESSION_VERSION, "giltracer",
-	                 PACKAGE_VERSION, "created", text_of(session->created), "command",
-	                 command_json(session), "cwd", text_of(session->cwd), "host",
-	                 host_json(session), "options", options_json(session), "python",
-	                 python_json(session), "passes", passes_json(session), "notes",
-	                 notes_json(session));
+	return json_pack("{si ss so so so so so so so so so}", "session", SESSION_VERSION,
+	                 "giltracer", PACKAGE_VERSION, "created", text_of(session->created),
+	                 "command", command_json(session), "cwd", text_of(session->cwd), "root",
+	                 text_of(session->root), "host", host_json(session), "options",
+	                 options_json(session), "python", python_json(session), "passes",
+	                 passes_json(session), "notes", notes_json(session));
 }
 
 int session_write(const struct session *session, const char *dir, struct error *err)

@@ -8,7 +8,7 @@
  * folder; an unknown key or a null value is treated as absent):
  *
  *	{"session": 1, "giltracer": VERSION, "created": "2026-01-31T12:00:00Z",
- *	 "command": [ARG...], "cwd": PATH,
+ *	 "command": [ARG...], "cwd": PATH, "root": PATH of the files of a program in another container,
  *	 "host": {"kernel": "6.18.0", "arch": "x86_64", "cpus": 2, "perf": "6.1.187"},
  *	 "options": {"state_detect": BOOL, "gil_detect": BOOL, "one_run": BOOL, "no_children": BOOL,
  *	             "python_trace": KIND, "flight_ns": N},
@@ -171,7 +171,7 @@ struct session_note {
 
 /* All strings are owned; NULL where unknown. */
 struct session {
-	char *created, *cwd;
+	char *created, *cwd, *root;
 	char **command; /* NULL-terminated */
 	char *kernel, *arch, *perf_version;
 	unsigned cpus;

@@ -104,7 +104,9 @@ static void remove_dead(const char *base)
 
 int temp_session_make(struct temp_session *ret, struct error *err)
 {
-	return temp_session_make_in(ret, temp_session_base(), err);
+	CLEANUP(free) char *base = realpath(temp_session_base(), NULL);
+
+	return temp_session_make_in(ret, base ? base : temp_session_base(), err);
 }
 
 int temp_session_make_in(struct temp_session *ret, const char *base, struct error *err)
@@ -122,12 +124,12 @@ int temp_session_make_in(struct temp_session *ret, const char *base, struct erro
 				"TMPDIR)",
 				base);
 		lock = open_lock(dir, O_RDWR | O_CREAT | O_EXCL);
-		if (lock < 0 || !(ret->path = realpath(dir, NULL)))
+		if (lock < 0)
 			return error_errno(err, "%s", dir);
-		if (!lock_new(lock)) {
-			free(take(ret->path));
+		if (lock_new(lock))
+			ret->path = take(dir);
+		else
 			close(take_fd(&lock));
-		}
 	}
 	ret->lock = take_fd(&lock);
 	return 0;

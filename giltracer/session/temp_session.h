@@ -25,7 +25,7 @@ struct temp_session {
 /* Make a session folder, and remove those that dead giltracers of this user left behind. */
 int temp_session_make(struct temp_session *ret, struct error *err);
 
-/* The same in a folder other than temp_session_base(). */
+/* The same in another folder, under the name that it is given. */
 int temp_session_make_in(struct temp_session *ret, const char *base, struct error *err);
 
 /* $TMPDIR, or /tmp; borrowed. */

@@ -23,12 +23,15 @@
     relro FROM TO          copy an interpreter whose dynamic linker then makes these read-only
 """
 import ctypes
+import fcntl
 import hashlib
+import multiprocessing
 import os
 import queue
 import random
 import re
 import select
+import signal
 import socket
 import socketserver
 import struct
@@ -131,6 +134,13 @@ def prefork(ready, go):
             sys.exit('a child failed')
 
 
+def poll_in_c(file):
+    """Which the library's text cannot interrupt: it would have to end with an error, or wait for too long."""
+    pollfd = struct.pack('ihh', file, select.POLLIN, 0)
+    if ctypes.CDLL(None).poll(ctypes.create_string_buffer(pollfd, len(pollfd)), 1, -1) != 1:
+        sys.exit('poll ended')
+
+
 def asleep(ready, go):
     stop, there = [], threading.Barrier(2)
     thread = threading.Thread(target=victim, args=(stop, there))
@@ -138,7 +148,7 @@ def asleep(ready, go):
     there.wait()
     ready, go = begin(ready, go)
     print('ready', file=ready, flush=True)
-    os.read(go, 1)
+    poll_in_c(go)
     stop.append(True)
     thread.join()
 
@@ -180,6 +190,112 @@ def wait_in_child(lock, end, limit):
     return [os.waitpid(CHILD.pid, 0)]
 
 
+# What ends these waits, and the wait. A result is false if it ended before.
+
+def wait_in_read(lock, end, limit):
+    return os.read(PIPE[0], 1) == b'x'
+
+
+def wait_in_c_read(lock, end, limit):
+    return ctypes.CDLL(None).read(PIPE[0], ctypes.create_string_buffer(1), 1) == 1
+
+
+def wait_in_input(lock, end, limit):
+    os.dup2(PIPE[0], 0)
+    return input() == 'x'
+
+
+def wait_in_write(lock, end, limit):
+    return os.write(FULL[1], b'x') == 1
+
+
+def wait_in_recv(lock, end, limit):
+    return PAIR[0].recv(1) == b'x'
+
+
+def wait_in_open(lock, end, limit):
+    with open(WAITED_FOR) as fifo:
+        return fifo.read() == ''
+
+
+def wait_in_pause(lock, end, limit):
+    signal.pause()
+    return SIGNALS
+
+
+def wait_in_sigwait(lock, end, limit):
+    return signal.sigwait({signal.SIGUSR2}) == signal.SIGUSR2
+
+
+def wait_in_semaphore(lock, end, limit):
+    return SEMAPHORE.acquire()
+
+
+def wait_in_flock(lock, end, limit):
+    with open(LOCK) as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+    return True
+
+
+WAITED_FOR, LOCK = (os.path.join(os.environ.get('TMPDIR', '.'), name) for name in ('waited-for', 'locked'))
+PIPE, FULL, PAIR, SIGNALS, SEMAPHORE = os.pipe(), os.pipe(), socket.socketpair(), [], None
+
+
+def begin_write():
+    os.set_blocking(FULL[1], False)
+    try:
+        while os.write(FULL[1], b'x' * 4096):
+            pass
+    except BlockingIOError:
+        os.set_blocking(FULL[1], True)
+
+
+def begin_open():
+    os.mkfifo(WAITED_FOR)
+
+
+def begin_pause():
+    signal.signal(signal.SIGUSR1, lambda *_: SIGNALS.append(1))
+
+
+def begin_sigwait():
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGUSR2})
+
+
+def begin_semaphore():
+    globals()['SEMAPHORE'] = multiprocessing.Semaphore(0)
+
+
+def begin_flock():
+    globals()['LOCKED'] = open(LOCK, 'w')
+    fcntl.flock(LOCKED, fcntl.LOCK_EX)
+
+
+def end_pause():
+    while not SIGNALS:
+        os.kill(os.getpid(), signal.SIGUSR1)
+        time.sleep(0.1)
+
+
+def end_open():
+    open(WAITED_FOR, 'w').close()
+    os.unlink(WAITED_FOR)
+
+
+ENDS = {
+    'read': lambda: os.write(PIPE[1], b'x'),
+    'c_read': lambda: os.write(PIPE[1], b'x'),
+    'input': lambda: os.write(PIPE[1], b'x\n'),
+    'write': lambda: os.read(FULL[0], 8192),
+    'recv': lambda: PAIR[1].send(b'x'),
+    'open': end_open,
+    'pause': end_pause,
+    'sigwait': lambda: os.kill(os.getpid(), signal.SIGUSR2),
+    'semaphore': lambda: SEMAPHORE.release(),
+    'flock': lambda: LOCKED.close(),
+}
+
+
 def turn(done):
     while not done:
         time.sleep(0.001)
@@ -205,7 +321,10 @@ def waits(how, limit, ready, go):
         socket.create_connection(end.getsockname()).close()
         if how == 'child':
             CHILD.stdin.close()
+        if how in ENDS:
+            ENDS[how]()
 
+    globals().get('begin_' + how, lambda: None)()
     if how == 'child':
         globals()['CHILD'] = subprocess.Popen(['cat'], stdin=subprocess.PIPE)
     closer = threading.Thread(target=close, name='my closer')

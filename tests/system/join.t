@@ -248,7 +248,12 @@ while read -r version python <&3; do
 	is "$(python3 "$program" left $pid)" "$(cat remains)" '  nothing is left in it'
 	finish "$version: the program"
 
-	for how in 'join 0' 'lock 600' 'select 600' 'poll 600' 'epoll 600' 'accept 0' 'child 0' 'sleep 7' 'poll 7'; do
+	# Of calls that return in the same way, one is tried with each interpreter, and all with one.
+	calls='read c_read pause semaphore'
+	case $version in debian-*) calls="$calls input write recv open flock sigwait" ;; esac
+	for how in 'join 0' 'lock 600' 'select 600' 'poll 600' 'epoll 600' 'accept 0' 'child 0' 'sleep 7' 'poll 7' \
+		$calls; do
+		case $how in *' '*) ;; *) how="$how 0" ;; esac
 		start "waits $how" $user "$python"
 		joined "$version: its main thread waits ($how)" "['MainThread', 'my worker']"
 		is "$(json "$out/out.json" '[t["no_gil_ns"] == t["total_ns"] > 9 * 10**8 for t in d["threads"]
