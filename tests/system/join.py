@@ -19,7 +19,8 @@
     poll LIBRARY READY GO  it waits there with a time-out
     left PID               its descriptors, threads, and memory without a file that can be executed
     trace PID              be its tracer until stdin ends; prints a line when it is
-    kill GILTRACER PID N   kill giltracer N times while it joins PID, which goes on
+    kill GILTRACER PID LIBRARY   kill giltracer before each of its calls of ptrace while it joins PID, which
+                           goes on; print how many these were. LIBRARY is made of killed.c
     relro FROM TO          copy an interpreter whose dynamic linker then makes these read-only
 """
 import ctypes
@@ -28,7 +29,6 @@ import hashlib
 import multiprocessing
 import os
 import queue
-import random
 import re
 import select
 import signal
@@ -451,27 +451,21 @@ def trace(pid):
     sys.stdin.read()
 
 
-def is_traced(pid):
-    with open('/proc/%s/status' % pid) as status:
-        return 'TracerPid:\t0\n' not in status.read()
-
-
-def kill(giltracer, pid, count):
-    chance = random.Random(1)
-    caught = 0
+def kill(giltracer, pid, library):
+    """Before its first call of ptrace, then before its second one, and so on, until it has no more."""
+    env = dict(os.environ, TMPDIR='killed', LD_PRELOAD=library)
     os.makedirs('killed', exist_ok=True)  # where the sessions stay
-    for i in range(int(count)):
-        tracer = subprocess.Popen([giltracer, '-q', '-p', pid, '--probes', 'preload', '--duration', '9',
-                                   '-o', 'killed.html'], env=dict(os.environ, TMPDIR='killed'))
-        while not is_traced(pid) and tracer.poll() is None:
-            pass
-        # Busy, because the stop is shorter than the shortest sleep.
-        for _ in range(chance.randrange(3000)):
-            pass
-        caught += is_traced(pid)
-        tracer.kill()
-        tracer.wait()
-    print(caught > 0)
+    calls, ends = 1, 0
+    # One that comes too soon after another one's end is told that the program is being recorded.
+    while ends < PATIENCE_S:
+        env['KILLED_AT'] = str(calls)
+        ended = subprocess.run([giltracer, '-q', '-p', pid, '--probes', 'preload', '--duration', '1', '-o',
+                                'killed.html'], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if not ended.returncode:
+            break
+        killed = ended.returncode == -signal.SIGKILL
+        calls, ends = calls + killed, 0 if killed else ends + 1
+    print(calls - 1)
 
 
 def slots(pid):

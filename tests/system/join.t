@@ -218,6 +218,7 @@ joined() {
 	consistent "$out/out.json" "$1"
 }
 
+gcc -O2 -shared -fPIC -o killed.so "$top_srcdir/tests/system/killed.c" -ldl || exit 99
 gcc -O2 -mno-red-zone -shared -fPIC -o registers.so "$top_srcdir/tests/system/registers.c" || exit 99
 mkdir user
 chmod 777 user
@@ -285,9 +286,19 @@ while read -r version python <&3; do
 	finish "$version: the program"
 
 	start work $user "$python"
-	is "$(python3 "$program" kill "$GILTRACER" $pid 50)" True "$version: giltracer is killed 50 times"
+	kills=$(python3 "$program" kill "$GILTRACER" $pid $PWD/killed.so)
 	joined "$version: the recording after that" "['MainThread', 'my hog', 'my victim']"
 	finish "$version: the program"
+	for how in 'join 0' 'lock 600' 'sleep 7' 'poll 600' 'accept 0' 'child 0' 'read 0' 'c_read 0' 'write 0' \
+		'pause 0' 'semaphore 0'; do
+		start "waits $how" $user "$python"
+		more=$(python3 "$program" kill "$GILTRACER" $pid $PWD/killed.so)
+		is $((more >= 15)) 1 "$version: its main thread waits ($how), and giltracer is killed" || diag "$more times"
+		kills=$((kills + more))
+		joined '  the recording after that' "['MainThread', 'my worker']"
+		finish "$version: $how"
+	done
+	is $((kills >= 200)) 1 "$version: giltracer is killed before each of its calls of ptrace" || diag "$kills times"
 
 	start prefork $user "$python"
 	rm -f questions answers
@@ -322,7 +333,7 @@ while read -r version python <&3; do
 
 	# Code in C, whose registers, stack and system calls are as before. giltracer cannot join meanwhile.
 	start "registers $PWD/registers.so" $user "$python"
-	is "$(python3 "$program" kill "$GILTRACER" $pid 10)" True "$version: registers in use"
+	is $(($(python3 "$program" kill "$GILTRACER" $pid $PWD/killed.so) >= 5)) 1 "$version: registers in use"
 	finish '  they are as before'
 	start "poll $PWD/registers.so" $user "$python"
 	begin
