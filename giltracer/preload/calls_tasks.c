@@ -65,6 +65,7 @@ enum calls_loop { CALLS_NO_LOOP, CALLS_TRIO, CALLS_UVLOOP };
  * @handles: number of handles of asyncio's own loop that are running
  * @step: the outermost coroutine is a step of a task of this loop; CALLS_NO_LOOP: it is not
  * @task: this task, for comparison only
+ * @step_stamp: when the loop began what it runs; 0: nothing
  * For trio:
  * @frame: frame of the function that implements the loop, a reference; NULL: the loop is not
  * running
@@ -79,6 +80,7 @@ struct calls_loops {
 	PyObject *task, *frame;
 	bool exits, expires;
 	double now;
+	uint64_t step_stamp;
 };
 
 /* The state of this thread. */
@@ -226,6 +228,25 @@ enum calls_role calls_role_of(PyObject *code)
 }
 
 /* ---- objects */
+
+/* Record that a loop begins a step: it runs the object of the last record, and nothing else meanwhile. */
+static void say_runs(struct calls_self *me)
+{
+	if (process.watches)
+		calls_loops()->step_stamp = clock_stamp();
+	calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RUNS);
+}
+
+/* Record the end of the step. */
+static void say_ran(struct calls_self *me)
+{
+	struct calls_loops *l = calls_loops();
+
+	calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RAN);
+	if (process.watches && l->step_stamp)
+		moments_stepped(clock_stamp() - l->step_stamp);
+	l->step_stamp = 0;
+}
 
 static void calls_say_object(struct calls_self *me, enum preload_say kind, PyObject *object)
 {
@@ -558,6 +579,7 @@ static PyObject *switched(PyObject *nothing, PyObject *arguments)
 		python.PyErr_Clear();
 	} else if (!calls_are_over()) {
 		me->code = NULL;
+		/* A hub is a greenlet, too, so these are no steps. */
 		calls_say_object(me, PRELOAD_SAY_GREENLET, origin);
 		calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RAN);
 		calls_say_object(me, PRELOAD_SAY_GREENLET, target);
@@ -652,7 +674,10 @@ static void say_handle(struct calls_self *me, enum preload_say what, PyObject *h
 	calls_say_object(me, task ? PRELOAD_SAY_TASK : PRELOAD_SAY_HANDLE, task ? task : handle);
 	if (task && step && what == PRELOAD_SAY_RUNS)
 		calls_say_name_of(me, task);
-	calls_put(me, PRELOAD_CALL_SAY, what);
+	if (what == PRELOAD_SAY_RUNS)
+		say_runs(me);
+	else
+		calls_put(me, PRELOAD_CALL_SAY, what);
 	python.Py_DecRef(callback);
 }
 
@@ -712,7 +737,7 @@ static void calls_asyncio_ended(struct calls_self *me, enum calls_role role)
 	if (role != CALLS_THAT_RUN)
 		return;
 	l->handles -= l->handles > 0;
-	calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RAN);
+	say_ran(me);
 }
 
 /*
@@ -798,7 +823,7 @@ static bool is_trio_task(PyObject *object)
 static void end_exit(struct calls_self *me, struct calls_loops *l)
 {
 	if (l->exits)
-		calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RAN);
+		say_ran(me);
 	l->exits = false;
 }
 
@@ -823,7 +848,7 @@ static bool calls_trio_step(struct calls_self *me, struct calls_loops *l,
 			calls_forget_name(task);
 		calls_say_object(me, PRELOAD_SAY_TRIO_TASK, task);
 		calls_say_name(me, task, calls_attribute(task, "name"), is_trio_default);
-		calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RUNS);
+		say_runs(me);
 	}
 	if (task)
 		python.Py_DecRef(task);
@@ -849,7 +874,7 @@ static void calls_trio_step_ends(struct calls_self *me, struct calls_loops *l,
 		calls_say_object(me, PRELOAD_SAY_TRIO_TASK, l->task);
 		calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_READY);
 	}
-	calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RAN);
+	say_ran(me);
 }
 
 /* ---- what makes tasks ready */
@@ -887,7 +912,7 @@ static void say_expired(struct calls_self *me, const struct calls_loops *l, PyOb
 		calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_DUE);
 	}
 	calls_say_object(me, PRELOAD_SAY_HANDLE, scope);
-	calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RUNS);
+	say_runs(me);
 }
 
 /* A job is a function and the tuple of its arguments. Two jobs are only equal if they have the same
@@ -1018,7 +1043,7 @@ static void calls_trio_ended(struct calls_self *me, enum calls_role role)
 		l->expires = false;
 	else if (role == CALLS_OF_TRIO_CALLBACK ||
 	         (role == CALLS_OF_TRIO_CANCEL && l->cancels && !--l->cancels))
-		calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RAN);
+		say_ran(me);
 }
 
 /*
@@ -1142,7 +1167,7 @@ static bool calls_uvloop_step(struct calls_self *me, struct calls_loops *l)
 		l->task = task;
 		calls_say_object(me, PRELOAD_SAY_UVLOOP_TASK, task);
 		calls_say_name_of(me, task);
-		calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RUNS);
+		say_runs(me);
 	}
 	if (task)
 		python.Py_DecRef(task);
@@ -1162,7 +1187,7 @@ static void calls_uvloop_step_ends(struct calls_self *me, struct calls_loops *l,
 {
 	if (type == PRELOAD_CALL_YIELD && value == python.none)
 		say_ready(me, l->task);
-	calls_put(me, PRELOAD_CALL_SAY, PRELOAD_SAY_RAN);
+	say_ran(me);
 }
 
 static bool is_true(PyObject *value)

@@ -47,7 +47,7 @@
 
 /* Its last byte is the format's version. */
 #define PRELOAD_VERSION_SHIFT 56
-#define PRELOAD_MAGIC         0x346c696772746c67 /* "gltrgil4" */
+#define PRELOAD_MAGIC         0x356c696772746c67 /* "gltrgil5" */
 #define PRELOAD_RECORDS_AT    64
 #define PRELOAD_TYPE_BITS     5
 #define PRELOAD_GILS_MAX      65536
@@ -321,6 +321,7 @@ enum preload_moment {
 	PRELOAD_MOMENT_WAIT, /* of a thread for a GIL */
 	PRELOAD_MOMENT_HOLD, /* of a GIL */
 	PRELOAD_MOMENT_KEPT, /* of a GIL, since another thread asked for it */
+	PRELOAD_MOMENT_STEP, /* of an event loop, whose other tasks and callbacks wait meanwhile */
 	PRELOAD_MOMENTS,
 };
 

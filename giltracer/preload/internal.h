@@ -581,6 +581,9 @@ void moments_waited(struct self *me, uint64_t stamp, bool ended);
 /* The same for the holder, the thread tid. */
 void moments_held(struct gil *g, pid_t tid, uint64_t stamp, bool ended);
 
+/* The thread's event loop has run one thing for so many ticks. No mutex is needed. */
+void moments_stepped(uint64_t ticks);
+
 /* ---- holder.c: called with the mutex of the GIL locked; tid is its holder, 0: unknown */
 
 /* The holder is about to be asked to release the GIL: for the first time in this hold, or again. */

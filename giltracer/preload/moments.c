@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells the launcher of the first wait or hold that is longer than asked for, at its end, or before if it
+ * Tells the launcher of the first wait, hold or step of an event loop that is longer than asked for, at its end, or before if it
  * still goes on. The next one is told when the launcher has looked.
  */
 #include "preload/internal.h"
@@ -57,4 +57,9 @@ void moments_held(struct gil *g, pid_t tid, uint64_t stamp, bool ended)
 		g->noticed = (tell(PRELOAD_MOMENT_HOLD, tid, held, ended) ||
 		              (g->asked_stamp && tell(PRELOAD_MOMENT_KEPT, tid, kept, ended))) &&
 		             !ended;
+}
+
+void moments_stepped(uint64_t ticks)
+{
+	tell(PRELOAD_MOMENT_STEP, process_gettid(), ticks, true);
 }

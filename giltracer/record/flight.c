@@ -88,6 +88,7 @@ static const struct {
 	[PRELOAD_MOMENT_WAIT] = { "gil_wait", "waited for the GIL" },
 	[PRELOAD_MOMENT_HOLD] = { "gil_hold", "held the GIL" },
 	[PRELOAD_MOMENT_KEPT] = { "gil_kept", "kept the GIL after a request" },
+	[PRELOAD_MOMENT_STEP] = { "loop_late", "ran one task or callback of its event loop" },
 };
 
 static int parse_when(uint64_t *longest_ns, const char *text, struct error *err)
@@ -104,8 +105,8 @@ static int parse_when(uint64_t *longest_ns, const char *text, struct error *err)
 	}
 	return error_set(
 		err, EINVAL,
-		"'%.60s': expected gil_wait, gil_hold or gil_kept, and a time; for example "
-		"gil_wait>200ms",
+		"'%.60s': expected gil_wait, gil_hold, gil_kept or loop_late, and a time; for "
+		"example gil_wait>200ms",
 		text);
 }
 
@@ -116,6 +117,11 @@ int flight_watch_open(struct flight_watch *ret, const struct record_options *opt
 		return 0;
 	if (parse_when(ret->longest_ns, options->flight_when, err) < 0)
 		return error_prefix(err, "option --record-when");
+	if (ret->longest_ns[PRELOAD_MOMENT_STEP] &&
+	    (options->pid || options->python_trace != PYTHON_TRACE_NATIVE))
+		return error_set(err, EINVAL,
+		                 "option --record-when: loop_late needs the calls of a program that "
+		                 "giltracer starts with --python-trace native");
 	if (report_folder_open(&ret->folder, options->reports, err) < 0)
 		return -1;
 	ret->child = (struct child)CHILD_NONE;

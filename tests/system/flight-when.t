@@ -113,6 +113,24 @@ END
 	ok '  in a report that says for what' grep -q 'libc.usleep(300000)' reports/*.html
 fi
 
+# The second for which items of an example's queue wait now and then is told by a report that nobody asked for.
+# No wait for the GIL is long meanwhile.
+late=$top_srcdir/share/examples/late_queue.py
+rm -rf reports
+ok 'an event loop that is late' "$GILTRACER" --flight 10s --python-trace native --record-when 'loop_late>500ms' \
+	--reports reports --python "$python" -o got.html "$late" 3
+like "$(cat err)" "ran one task or callback of its event loop for 1[0-9]{3}[.][0-9] ms: report: reports/" \
+	'  is noticed'
+is "$(find reports -name '*.html' | wc -l)" 1 '  there is one report of it'
+ok '  which names the task that was late, and the function that made it late' \
+	grep -q 'consume (late_queue.py:[0-9]*) was ready for .* of that in rebuild_index (late_queue.py' reports/*.html
+rm -rf reports
+ok 'an event loop that is not late for so long' "$GILTRACER" --flight 10s --python-trace native \
+	--record-when 'loop_late>2s' --reports reports --python "$python" -o got.html "$late" 2
+is "$(find reports -name '*.html' | wc -l)" 0 '  is not reported'
+exits 125 'loop_late without calls' "$GILTRACER" --flight 1s --record-when 'loop_late>1s' stall.py 1
+like "$(cat err)" 'loop_late needs the calls of a program .* --python-trace native' '  is refused'
+
 for wrong in gil_wait 'gil_wait>' 'gil_wait>x' 'gil_wait>50% for 10s' 'wait>1s' ''; do
 	exits 125 "--record-when '$wrong'" "$GILTRACER" --flight 1s --record-when "$wrong" stall.py 1
 	like "$(cat err)" 'option --record-when: .* expected' '  is refused'
