@@ -903,13 +903,17 @@ static void close_tstp(struct execution *e)
 
 /* A signal to the whole group, from the terminal (Ctrl-C, Ctrl-\) or by kill(-PGID), has reached
  * our program itself. A signal to giltracer alone is passed on to it, and ends the recording of a
- * process that ran before. */
+ * process that ran before. A flight recorder takes SIGUSR1 as the wish for a report. */
 static void handle_signal(struct execution *e, const struct signalfd_siginfo *info)
 {
 	int signal = (int)info->ssi_signo;
+	const bool reports = signal == SIGUSR1 && e->plan->flight_ns;
 
 	if (!is_ours(e)) {
-		e->asked |= signal != SIGCHLD;
+		if (reports)
+			flight_watch_ask(e->plan->watch);
+		else
+			e->asked |= signal != SIGCHLD;
 		return;
 	}
 	if (signal == SIGCHLD) {
@@ -918,7 +922,11 @@ static void handle_signal(struct execution *e, const struct signalfd_siginfo *in
 	}
 	if (signal != SIGUSR1 && signal != SIGUSR2)
 		e->result->interrupted = true;
-	if (!group_signals_saw(&e->group, signal) && !child_ended(&e->program))
+	if (group_signals_saw(&e->group, signal))
+		return;
+	if (reports)
+		flight_watch_ask(e->plan->watch);
+	else if (!child_ended(&e->program))
 		kill(e->pid, signal);
 }
 

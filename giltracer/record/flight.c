@@ -113,23 +113,29 @@ static int parse_when(uint64_t *longest_ns, const char *text, struct error *err)
 int flight_watch_open(struct flight_watch *ret, const struct record_options *options,
                       struct error *err)
 {
+	ret->child = (struct child)CHILD_NONE;
+	ret->path = options->reports;
+	ret->limit_mib = options->reports_mib;
 	if (!options->flight_when)
 		return 0;
 	if (parse_when(ret->longest_ns, options->flight_when, err) < 0)
 		return error_prefix(err, "option --record-when");
 	if (ret->longest_ns[PRELOAD_MOMENT_STEP] &&
 	    (options->pid || options->python_trace != PYTHON_TRACE_NATIVE))
-		return error_set(err, EINVAL,
-		                 "option --record-when: loop_late needs the calls of a program that "
-		                 "giltracer starts with --python-trace native");
+		return error_set(
+			err, EINVAL,
+			"option --record-when: loop_late needs the calls of a program that "
+			"giltracer starts with --python-trace native");
 	if (report_folder_open(&ret->folder, options->reports, err) < 0)
 		return -1;
-	ret->child = (struct child)CHILD_NONE;
 	ret->text = options->flight_when;
 	ret->ns_per_tick = 1e9 / (double)ticks_of(NS_PER_SECOND);
-	ret->path = options->reports;
-	ret->limit_mib = options->reports_mib;
 	return 0;
+}
+
+void flight_watch_ask(struct flight_watch *watch)
+{
+	watch->asked = true;
 }
 
 static int start_report(struct flight_watch *watch, struct error *err)
@@ -141,6 +147,8 @@ static int start_report(struct flight_watch *watch, struct error *err)
 		"giltracer", "snapshot", "-q", "-p", number, "-o", path, NULL
 	};
 
+	if (!watch->folder && report_folder_open(&watch->folder, watch->path, err) < 0)
+		return -1;
 	if (report_folder_spawn(&watch->child, watch->folder, argv, err) < 0)
 		return -1;
 	watch->name = take(name);
@@ -150,10 +158,9 @@ static int start_report(struct flight_watch *watch, struct error *err)
 static void end_report(struct flight_watch *watch)
 {
 	if (faccessat(watch->folder, watch->name, R_OK, 0) == 0)
-		log_info("%s: %s: report: %s/%s", watch->text, watch->what, watch->path,
-		         watch->name);
+		log_info("%s: report: %s/%s", watch->what, watch->path, watch->name);
 	else
-		log_warn("%s: %s: no report was made", watch->text, watch->what);
+		log_warn("%s: no report was made", watch->what);
 	child_done(&watch->child);
 	watch->child = (struct child)CHILD_NONE;
 	free(take(watch->name));
@@ -161,13 +168,25 @@ static void end_report(struct flight_watch *watch)
 }
 
 /* How long the library's noticed time was, as it says now. */
-static char *describe(const struct preload_control *control, double ns_per_tick)
+static char *describe(const struct flight_watch *watch, const struct preload_control *control)
 {
 	unsigned moment = __atomic_load_n(&control->moment, __ATOMIC_ACQUIRE) - 1;
 
-	return xasprintf("thread %u of process %u %s for %.1f ms", control->moment_tid,
-	                 control->moment_pid, moments[moment % PRELOAD_MOMENTS].what,
-	                 (double)control->moment_ticks * ns_per_tick / 1e6);
+	return xasprintf("%s: thread %u of process %u %s for %.1f ms", watch->text,
+	                 control->moment_tid, control->moment_pid,
+	                 moments[moment % PRELOAD_MOMENTS].what,
+	                 (double)control->moment_ticks * watch->ns_per_tick / 1e6);
+}
+
+/* The reason is owned by the watch. */
+static void report_because(struct flight_watch *watch, char *what)
+{
+	struct error err;
+
+	free(watch->what);
+	watch->what = what;
+	if (start_report(watch, &err) < 0)
+		log_warn("%s: no report was made: %s", what, err.text);
 }
 
 /* What still goes on gets this time to end, so that the report has all of it. */
@@ -175,16 +194,11 @@ static char *describe(const struct preload_control *control, double ns_per_tick)
 
 static void report_moment(struct flight_watch *watch, struct preload_control *control, uint64_t now)
 {
-	struct error err;
-
 	watch->noticed_ns = 0;
 	if (watch->fired_ns && now - watch->fired_ns < FLIGHT_PAUSE_NS)
 		return;
 	watch->fired_ns = now;
-	free(watch->what);
-	watch->what = describe(control, watch->ns_per_tick);
-	if (start_report(watch, &err) < 0)
-		log_warn("%s: %s: no report was made: %s", watch->text, watch->what, err.text);
+	report_because(watch, describe(watch, control));
 }
 
 static bool is_noticed(const struct preload_control *control)
@@ -240,7 +254,8 @@ static struct flight_process *find_process(struct flight_watch *watch, char *fil
 }
 
 /* A process that was never seen alive may be one of a PID namespace of its own. */
-static void look_at_process(struct flight_process *p, const struct preloading *preloading, uint64_t now)
+static void look_at_process(struct flight_process *p, const struct preloading *preloading,
+                            uint64_t now)
 {
 	if (p->seen)
 		return;
@@ -325,11 +340,13 @@ void flight_watch_look(struct flight_watch *watch, const struct preloading *prel
 		tidy(watch, preloading, kept_ns, now);
 		watch->tidy_ns = now + (kept_ns < TIDY_NS_MAX ? kept_ns : TIDY_NS_MAX);
 	}
-	if (!watch->text)
-		return;
 	if (watch->name && child_ended(&watch->child))
 		end_report(watch);
-	if (watch->name || !is_noticed(control))
+	if (watch->asked && !watch->name) {
+		watch->asked = false;
+		report_because(watch, xstrdup("SIGUSR1"));
+	}
+	if (watch->name || !watch->text || !is_noticed(control))
 		return;
 	if (!watch->noticed_ns)
 		watch->noticed_ns = now;
@@ -342,9 +359,7 @@ void flight_watch_look(struct flight_watch *watch, const struct preloading *prel
 
 void flight_watch_finish(struct flight_watch *watch, struct preload_control *control)
 {
-	if (!watch->text)
-		return;
-	if (!watch->name && is_noticed(control))
+	if (!watch->name && watch->text && is_noticed(control))
 		report_moment(watch, control, clock_now_ns());
 	if (!watch->name)
 		return;
@@ -357,10 +372,10 @@ void flight_watch_done(struct flight_watch *watch)
 	for (size_t i = 0; i < watch->processes.n; i++)
 		free(watch->processes.v[i].file);
 	vec_done(&watch->processes);
-	if (!watch->text)
-		return;
-	child_done(&watch->child);
-	close(watch->folder);
+	if (watch->name)
+		child_done(&watch->child);
+	if (watch->folder)
+		close(watch->folder);
 	free(watch->name);
 	free(watch->what);
 	*watch = (struct flight_watch){ 0 };

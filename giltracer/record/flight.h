@@ -46,7 +46,7 @@ struct flight_process {
  * @folder: of the reports, for which there are @limit_mib; @path: borrowed
  * @noticed_ns: when a moment was noticed that is not reported yet; 0: none; @what: which
  * @fired_ns: time of the last report; 0: none
- * @child: writes the report @name; NULL: none
+ * @child: writes the report @name; NULL: none; @asked: another one is to be written
  * @processes: those that have files, as seen before @tidy_ns, when they are to be looked at again
  */
 struct flight_watch {
@@ -54,7 +54,8 @@ struct flight_watch {
 	uint64_t longest_ns[PRELOAD_MOMENTS];
 	double ns_per_tick;
 	unsigned limit_mib;
-	int folder;
+	int folder; /* 0: not open */
+	bool asked;
 	uint64_t noticed_ns, fired_ns;
 	struct child child;
 	char *name, *what;
@@ -73,6 +74,9 @@ void flight_watch_look(struct flight_watch *watch, const struct preloading *prel
 
 /* The program has ended: reports what was noticed, and waits. */
 void flight_watch_finish(struct flight_watch *watch, struct preload_control *control);
+
+/* Somebody wants a report now: the next look starts it. */
+void flight_watch_ask(struct flight_watch *watch);
 
 void flight_watch_done(struct flight_watch *watch);
 

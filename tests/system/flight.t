@@ -77,6 +77,13 @@ for pid in $giltracer $program; do
 done
 ok 'its session can be kept' "$GILTRACER" report shot --json again.json -o got.html
 ok '  and reported again' cmp got.json again.json
+kill -USR1 $giltracer
+for _ in $(seq 600); do
+	reported=$(find giltracer-reports -name 'giltracer-*.html' 2>/dev/null)
+	[ -z "$reported" ] || break
+	"$GILTRACER" snapshot -q -p $giltracer -o got.html
+done
+ok 'SIGUSR1 makes a report, too' grep -q 'late (phases.py' "$reported"
 # shellcheck disable=SC2046 # several numbers
 kill -KILL $giltracer $(cat /proc/$giltracer/task/$giltracer/children)
 wait $giltracer 2>/dev/null || :
