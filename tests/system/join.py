@@ -19,8 +19,8 @@
     poll LIBRARY READY GO  it waits there with a time-out
     left PID               its descriptors, threads, and memory without a file that can be executed
     trace PID              be its tracer until stdin ends; prints a line when it is
-    kill GILTRACER PID LIBRARY   kill giltracer before each of its calls of ptrace while it joins PID, which
-                           goes on; print how many these were. LIBRARY is made of killed.c
+    kill GILTRACER PID LIBRARY [MOST]   kill giltracer before each of its calls of ptrace while it joins PID,
+                           which goes on; print how many these were. LIBRARY is made of killed.c
     relro FROM TO          copy an interpreter whose dynamic linker then makes these read-only
 """
 import ctypes
@@ -451,13 +451,13 @@ def trace(pid):
     sys.stdin.read()
 
 
-def kill(giltracer, pid, library):
+def kill(giltracer, pid, library, most=PATIENCE_S):
     """Before its first call of ptrace, then before its second one, and so on, until it has no more."""
     env = dict(os.environ, TMPDIR='killed', LD_PRELOAD=library)
     os.makedirs('killed', exist_ok=True)  # where the sessions stay
     calls, ends = 1, 0
     # One that comes too soon after another one's end is told that the program is being recorded.
-    while ends < PATIENCE_S:
+    while ends < PATIENCE_S and calls <= int(most):
         env['KILLED_AT'] = str(calls)
         ended = subprocess.run([giltracer, '-q', '-p', pid, '--probes', 'preload', '--duration', '1', '-o',
                                 'killed.html'], env=env, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)

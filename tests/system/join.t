@@ -218,6 +218,7 @@ joined() {
 	consistent "$out/out.json" "$1"
 }
 
+gcc -O2 -o deny "$top_srcdir/tests/system/deny.c" || exit 99
 gcc -O2 -shared -fPIC -o killed.so "$top_srcdir/tests/system/killed.c" -ldl || exit 99
 gcc -O2 -mno-red-zone -shared -fPIC -o registers.so "$top_srcdir/tests/system/registers.c" || exit 99
 mkdir user
@@ -331,9 +332,18 @@ while read -r version python <&3; do
 	joined "$version: after that" "['MainThread', 'my hog', 'my victim']"
 	finish "$version: the program"
 
+	# A filter may end a program for a call of the library's.
+	start work $user ./deny 13 "$python"
+	exits 0 "$version: a program with a seccomp filter" $user "$GILTRACER" -p $pid --duration 1 \
+		--json "$out/out.json" -o "$out/out.html"
+	like "$(cat err)" "process $pid is restricted by seccomp, which may forbid what the library does" \
+		'  is sampled, and it is said why'
+	is "$(json "$out/out.json" 'd["verdict"]["kind"]')" sampled '  as the verdict says'
+	finish "$version: the program with a filter"
+
 	# Code in C, whose registers, stack and system calls are as before. giltracer cannot join meanwhile.
 	start "registers $PWD/registers.so" $user "$python"
-	is $(($(python3 "$program" kill "$GILTRACER" $pid $PWD/killed.so) >= 5)) 1 "$version: registers in use"
+	is "$(python3 "$program" kill "$GILTRACER" $pid $PWD/killed.so 12)" 12 "$version: registers in use"
 	finish '  they are as before'
 	start "poll $PWD/registers.so" $user "$python"
 	begin
