@@ -24,6 +24,8 @@ struct calls_stream;
  * @at, @end: where its next record goes, and the end of the space for records
  * @code: of the call that began last, if nothing happened since; @number: its number
  * @high: upper bits of the last record's stamp, which records do not contain
+ * @deep: the address in C's stack, and @shallow: the number of bytes above it, in which functions of 3.11
+ * can be recorded by an evaluator; 0: not known yet
  */
 struct calls_self {
 	uint64_t *at, *end;
@@ -31,6 +33,8 @@ struct calls_self {
 	PyObject *code;
 	uint32_t number;
 	uint64_t high;
+	uintptr_t deep;
+	size_t shallow;
 };
 
 extern __thread struct calls_self calls_self __attribute__((tls_model("initial-exec")));

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records calls by the function that evaluates a frame (PEP 523), in CPython 3.6 to 3.10: CPython
+ * Records calls by the function that evaluates a frame (PEP 523), in CPython 3.6 to 3.11: CPython
  * calls ours in place of its own, and ours calls that one. The program's own profile and trace
- * functions continue to work. From 3.11 on, CPython would have to call a function in C for each
- * frame, which it otherwise avoids.
+ * functions continue to work.
+ *
+ * CPython 3.11 calls no function in C for a frame unless there is such a function. That costs a few
+ * nanoseconds a call, while a profile function makes each instruction slower, as it turns off the
+ * specialised ones. But it uses C's stack, of which a program may not have enough.
  */
 #include <dlfcn.h>
 #include <string.h>
@@ -12,15 +15,19 @@
 #include "preload/count.h"
 #include "preload/nogil.h"
 
+/* Why profile functions cannot be used; NULL: they can. */
+static const char *why_no_profile(void);
+
 /**
- * @known: frames have the layout that this file expects
+ * @known: frames have the layout that this file expects, and the evaluator gets all of them
+ * @left: of some interpreter, profile functions record the calls instead
  * @main: the main interpreter, in which that was checked
  * @next: the evaluator that ours calls, before 3.9
  * @next_in_thread: the same from 3.9 on, in the main interpreter
  * @plain_in_thread: in the other ones, CPython's own function
  */
 static struct {
-	bool known;
+	bool known, left;
 	char *main;
 	evaluate_frame *next;
 	evaluate_in_thread *next_in_thread, *plain_in_thread;
@@ -28,19 +35,40 @@ static struct {
 
 /* ---- a frame */
 
-static inline int32_t last_instruction(const PyObject *frame)
+/* A frame of CPython 3.11: not an object, and in C's stack only while an evaluator is set. */
+static inline bool is_bare(void)
 {
-	return *(const int32_t *)(const void *)((const char *)frame +
-	                                        python.at.frame[FRAME_INSTRUCTION]);
+	return python.at.call[CALL_OWNER] != PYTHON_NO_OFFSET;
 }
 
-static inline bool is_suspended(const PyObject *frame)
-{
-	const uint32_t *at = python.at.call;
+#define OWNED_BY_GENERATOR 1
+#define CODE_MAKES         0x2a0 /* co_flags: a generator, a coroutine, an asynchronous generator */
 
-	if (at[CALL_STATE] != PYTHON_NO_OFFSET)
-		return *((const signed char *)frame + at[CALL_STATE]) == -1;
-	return pointer_at(frame, at[CALL_STACK_TOP]);
+static inline uint32_t u32_at(const void *p, size_t offset)
+{
+	return *(const uint32_t *)(const void *)((const char *)p + offset);
+}
+
+/* Whether an instruction of the function itself has run. In 3.11, others precede these, with which a
+ * generator is made. */
+static inline bool has_begun(const PyObject *frame)
+{
+	const PyObject *code;
+
+	if (!is_bare())
+		return (int32_t)u32_at(frame, python.at.frame[FRAME_INSTRUCTION]) >= 0;
+	code = pointer_at(frame, python.at.frame[FRAME_CODE]);
+	return (const char *)pointer_at(frame, python.at.frame[FRAME_INSTRUCTION]) >=
+	       (const char *)code + python.at.memory[MEMORY_INSTRUCTIONS] +
+	               2 * u32_at(code, python.at.call[CALL_TRACEABLE]);
+}
+
+/* Whether the frame only makes a generator, which runs in another frame later: that is not a call. Before
+ * 3.11, there is no such frame. */
+static inline bool only_makes(const PyObject *code, const PyObject *frame)
+{
+	return is_bare() && UNLIKELY(u32_at(code, python.at.call[CALL_FLAGS]) & CODE_MAKES) &&
+	       ((const char *)frame)[python.at.call[CALL_OWNER]] != OWNED_BY_GENERATOR;
 }
 
 /**
@@ -62,6 +90,51 @@ static inline void put(struct calls_self *me, enum preload_call_type type, uint3
 	calls_put(me, type, number);
 }
 
+/* ---- the stack of 3.11 */
+
+/* A program of 3.11 may call functions deeper than C's stack permits with an evaluator, and so much of it is
+ * left for other code. */
+#define STACK_LEFT ((size_t)512 << 10)
+
+static __attribute__((noinline, cold)) bool find_depth(struct calls_self *me, uintptr_t here)
+{
+	pthread_attr_t attr;
+	void *low;
+	size_t size;
+
+	if (me->shallow || pthread_getattr_np(pthread_self(), &attr))
+		return true;
+	if (pthread_attr_getstack(&attr, &low, &size) == 0 && size > STACK_LEFT) {
+		size_t left = size / 2 > STACK_LEFT ? size / 2 : STACK_LEFT;
+
+		me->deep = (uintptr_t)low + left;
+		me->shallow = size - left;
+	}
+	pthread_attr_destroy(&attr);
+	return here - me->deep >= me->shallow;
+}
+
+/* Whether more than half of the thread's stack is used, or another stack is. */
+static inline bool is_deep(struct calls_self *me)
+{
+	const uintptr_t here = (uintptr_t)__builtin_frame_address(0);
+
+	return UNLIKELY(here - me->deep >= me->shallow) && find_depth(me, here);
+}
+
+/* From here on, the profile functions record the interpreter's calls, and the ends of those that have
+ * begun. */
+static __attribute__((noinline, cold)) void leave_to_profile(void)
+{
+	PyObject *type, *value, *trace;
+
+	python.PyErr_Fetch(&type, &value, &trace);
+	eval.left = true;
+	calls_eval_stop();
+	calls_profile_start();
+	python.PyErr_Restore(type, value, trace);
+}
+
 static inline struct begun begin(PyObject *frame, int throws)
 {
 	struct calls_self *me = &calls_self;
@@ -73,13 +146,19 @@ static inline struct begun begin(PyObject *frame, int throws)
 		calls_stop();
 		return (struct begun){ .number = PRELOAD_CALL_CODES_MAX };
 	}
+	if (only_makes(code, frame))
+		return (struct begun){ .number = PRELOAD_CALL_CODES_MAX };
+	if (is_bare() && UNLIKELY(is_deep(me))) {
+		leave_to_profile();
+		return (struct begun){ .number = PRELOAD_CALL_CODES_MAX };
+	}
 	if (UNLIKELY(!calls_has_number(code, &number))) {
 		calls_greenlet_watch();
 		number = calls_code_search(code, pointer_at(frame, python.at.call[CALL_GLOBALS]));
 	}
 	if (UNLIKELY(number == PRELOAD_CALL_CODES_MAX))
 		return (struct begun){ .number = number };
-	if (UNLIKELY(last_instruction(frame) >= 0))
+	if (UNLIKELY(has_begun(frame)))
 		type = throws ? PRELOAD_CALL_THROW : PRELOAD_CALL_RESUME;
 	if (UNLIKELY(number > PRELOAD_CALL_CODES_MAX)) {
 		calls_record_role(NULL, type, number, frame, NULL);
@@ -97,7 +176,7 @@ static bool take_back(struct calls_self *me, const PyObject *frame, const struct
 	const uint32_t record = PRELOAD_CALL_WORD(PRELOAD_CALL_START, b->number, 0ull);
 	const uint32_t mask = (1u << (PRELOAD_CALL_TYPE_BITS + PRELOAD_CALL_CODE_BITS)) - 1;
 
-	if (last_instruction(frame) >= 0 || !me->at || me->at != b->after ||
+	if (has_begun(frame) || !me->at || me->at != b->after ||
 	    ((uint32_t)me->at[-1] & mask) != record)
 		return false;
 	__atomic_store_n(--me->at, PRELOAD_CALL_END, __ATOMIC_RELEASE);
@@ -108,9 +187,9 @@ static __attribute__((noinline)) void end_role(PyObject *frame, PyObject *result
                                                const struct begun *b)
 {
 	calls_record_role(NULL,
-	                  !result               ? PRELOAD_CALL_UNWIND
-	                  : is_suspended(frame) ? PRELOAD_CALL_YIELD
-	                                        : PRELOAD_CALL_RETURN,
+	                  !result                      ? PRELOAD_CALL_UNWIND
+	                  : python_is_suspended(frame) ? PRELOAD_CALL_YIELD
+	                                               : PRELOAD_CALL_RETURN,
 	                  b->number, frame, result);
 }
 
@@ -119,7 +198,7 @@ static inline void end(PyObject *frame, PyObject *result, int throws, struct beg
 	struct calls_self *me = &calls_self;
 
 	if (UNLIKELY(b.number == PRELOAD_CALL_CODES_MAX || b.generation != codes.generation ||
-	             !calls.on))
+	             !calls.on || (eval.left && !calls_eval_is_on())))
 		return;
 	if (UNLIKELY(b.number > PRELOAD_CALL_CODES_MAX)) {
 		end_role(frame, result, &b);
@@ -130,7 +209,7 @@ static inline void end(PyObject *frame, PyObject *result, int throws, struct beg
 			put(me, PRELOAD_CALL_UNWIND, b.number);
 		return;
 	}
-	put(me, is_suspended(frame) ? PRELOAD_CALL_YIELD : PRELOAD_CALL_RETURN, b.number);
+	put(me, python_is_suspended(frame) ? PRELOAD_CALL_YIELD : PRELOAD_CALL_RETURN, b.number);
 }
 
 static PyObject *on_frame(PyObject *frame, int throws)
@@ -165,24 +244,66 @@ static PyObject *on_frame_elsewhere(void *thread, PyObject *frame, int throws)
 /* Whether the layout has what this needs. */
 static bool knows_frames(void)
 {
-	return python.at.frame[FRAME_CODE] != PYTHON_NO_OFFSET &&
-	       python.at.call[CALL_GLOBALS] != PYTHON_NO_OFFSET &&
-	       (python.at.call[CALL_STATE] != PYTHON_NO_OFFSET ||
-	        python.at.call[CALL_STACK_TOP] != PYTHON_NO_OFFSET);
+	static const enum python_call_key bare[] = { CALL_GENERATOR, CALL_FLAGS, CALL_TRACEABLE };
+	const uint32_t *at = python.at.call;
+	bool knows = at[CALL_STATE] != PYTHON_NO_OFFSET || at[CALL_STACK_TOP] != PYTHON_NO_OFFSET ||
+	             is_bare();
+
+	for (unsigned i = 0; is_bare() && i < sizeof(bare) / sizeof(*bare); i++)
+		knows = knows && at[bare[i]] != PYTHON_NO_OFFSET;
+	return knows && python.at.frame[FRAME_CODE] != PYTHON_NO_OFFSET &&
+	       at[CALL_GLOBALS] != PYTHON_NO_OFFSET;
 }
 
 /* Whether the running frame has the layout that this file expects. */
 static bool is_frame_known(void)
 {
-	PyObject *frame = python.PyEval_GetFrame(), *code;
+	PyObject *object = python.PyEval_GetFrame(), *code, *frame;
 	bool same;
 
-	code = frame ? python.PyObject_GetAttrString(frame, "f_code") : NULL;
+	code = object ? python.PyObject_GetAttrString(object, "f_code") : NULL;
+	frame = object ? python_frame(object) : NULL;
 	same = code && code == pointer_at(frame, python.at.frame[FRAME_CODE]) &&
 	       python.PyEval_GetGlobals() == pointer_at(frame, python.at.call[CALL_GLOBALS]) &&
-	       last_instruction(frame) >= 0 && !is_suspended(frame);
+	       has_begun(frame) && !python_is_suspended(frame);
 	calls_drop(code);
 	return same;
+}
+
+#define FILE_INPUT 257 /* Py_file_input */
+#define SUBSCRIPTS 64
+
+static unsigned subscripts;
+
+static PyObject *count_frame(void *thread, PyObject *frame, int throws)
+{
+	subscripts++;
+	return eval.next_in_thread(thread, frame, throws);
+}
+
+/* Early versions of 3.11 call __getitem__ without the evaluator when the subscript has been used some times. */
+static bool gets_subscripts(void)
+{
+	static const char program[] = "class A:\n"
+				      "    def __getitem__(self, i):\n"
+				      "        return i\n"
+				      "a = A()\n"
+				      "for i in range(64):\n"
+				      "    a[i]\n";
+	PyObject *globals;
+
+	if (!is_bare())
+		return true;
+	if (!python.PyDict_New || !python.PyRun_String ||
+	    !python._PyInterpreterState_SetEvalFrameFunc ||
+	    !python._PyInterpreterState_GetEvalFrameFunc || !(globals = python.PyDict_New()))
+		return false;
+	eval.next_in_thread = python._PyInterpreterState_GetEvalFrameFunc(eval.main);
+	python._PyInterpreterState_SetEvalFrameFunc(eval.main, count_frame);
+	calls_drop(python.PyRun_String(program, FILE_INPUT, globals, globals));
+	python._PyInterpreterState_SetEvalFrameFunc(eval.main, eval.next_in_thread);
+	python.Py_DecRef(globals);
+	return subscripts >= SUBSCRIPTS;
 }
 
 void calls_eval_begin(void)
@@ -190,7 +311,7 @@ void calls_eval_begin(void)
 	if (!python.at.has_evaluator || eval.main || !knows_frames())
 		return;
 	eval.main = python_interpreter();
-	eval.known = is_frame_known();
+	eval.known = is_frame_known() && gets_subscripts();
 }
 
 /* The address of interp->eval_frame, for versions without a function that sets it. */
@@ -231,7 +352,7 @@ static bool set_slot(char *interpreter)
 
 bool calls_eval_start(void)
 {
-	if (!eval.known)
+	if (!eval.known || (is_bare() && why_no_profile()))
 		return false;
 	if (python.at.call[CALL_EVALUATOR] != PYTHON_NO_OFFSET)
 		return python._PyEval_EvalFrameDefault && set_slot(python_interpreter());
@@ -270,8 +391,8 @@ void calls_eval_stop(void)
 }
 
 /*
- * ---- Records calls by the profile function of each thread: in CPython 3.11, and in older versions if
- * the evaluator cannot record or calls of functions in C are recorded, too. A thread has only one
+ * ---- Records calls by the profile function of each thread, up to CPython 3.11, if the evaluator cannot
+ * record, or calls of functions in C are recorded, too. A thread has only one
  * such function. One that the program has set is kept, and one that it sets later replaces ours.
  * From then on the thread's calls are missing, which is logged.
  */
@@ -420,13 +541,22 @@ static void *first_thread(void)
 /* Our function has been set for threads. */
 static bool profiling;
 
-const char *calls_profile_start(void)
+static const char *why_no_profile(void)
 {
 	if (!known)
 		return "this interpreter is not built as CPython is";
 	/* It ends the program in PyThreadState_Swap(), see profile_thread. */
 	if (dlsym(RTLD_DEFAULT, "_Py_NegativeRefcount"))
 		return "a debug build of Python does not permit it";
+	return NULL;
+}
+
+const char *calls_profile_start(void)
+{
+	const char *why = why_no_profile();
+
+	if (why)
+		return why;
 	profiling = true;
 	for (void *thread = first_thread(); thread; thread = python.PyThreadState_Next(thread))
 		profile_thread(thread);

@@ -38,6 +38,7 @@ static bool find_functions(void)
 	python.descriptor = symbol("PyMethodDescr_Type");
 	python.module = symbol("PyModule_Type");
 	python.code = symbol("PyCode_Type");
+	python.frame = symbol("PyFrame_Type");
 	python.import_error = symbol("PyExc_ImportError");
 	return python.request_extra && python.get_extra && python.set_extra && python.none &&
 	       python.import_error;

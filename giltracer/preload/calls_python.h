@@ -73,6 +73,8 @@ typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
 	X(false, void, _PyInterpreterState_SetEvalFrameFunc, (void *, evaluate_in_thread *))     \
 	X(true, double, PyFloat_AsDouble, (PyObject *))                                          \
 	X(false, int, PyCode_Addr2Line, (PyObject *, int))                                       \
+	X(false, PyObject *, PyDict_New, (void))                                                 \
+	X(false, PyObject *, PyRun_String, (const char *, int, PyObject *, PyObject *))          \
 	X(false, int, PyFrame_GetLineNumber, (PyObject *))                                       \
 	X(false, PyObject *, PyFrame_GetVarString, (PyObject *, const char *))
 
@@ -86,10 +88,10 @@ struct python_api {
 	Py_ssize_t (*request_extra)(void (*free_extra)(void *));
 	int (*get_extra)(PyObject *, Py_ssize_t, void **);
 	int (*set_extra)(PyObject *, Py_ssize_t, void *);
-	PyObject *none, *object;    /* None, and the base class object */
-	PyObject *builtin, *method; /* types: PyCFunction, PyCMethod */
-	PyObject *descriptor;       /* type of methods in C that are not bound */
-	PyObject *module, *code;    /* types */
+	PyObject *none, *object;         /* None, and the base class object */
+	PyObject *builtin, *method;      /* types: PyCFunction, PyCMethod */
+	PyObject *descriptor;            /* type of methods in C that are not bound */
+	PyObject *module, *code, *frame; /* types */
 	PyObject **import_error;
 };
 

@@ -42,14 +42,14 @@ void calls_stop(void);
 const char *calls_monitor_start(void);
 void calls_monitor_stop(void);
 
-/* The evaluator of frames (PEP 523), from 3.6 to 3.10. calls_eval_begin checks the layout of the
+/* The evaluator of frames (PEP 523), from 3.6 to 3.11. calls_eval_begin checks the layout of the
  * running frame. calls_eval_start returns false if this interpreter cannot be recorded this way. */
 void calls_eval_begin(void);
 bool calls_eval_start(void);
 bool calls_eval_is_on(void);
 void calls_eval_stop(void);
 
-/* Profile functions, up to 3.11. Those that the program has set are kept. */
+/* Profile functions, up to 3.11, if the evaluator cannot be used. Those that the program has set are kept. */
 void calls_profile_begin(void);
 const char *calls_profile_start(void);
 void calls_profile_stop(void);
@@ -92,12 +92,37 @@ static inline const char *python_type_name(const PyObject *type)
 	return (const char *)pointer_at(type, python.at.type.name);
 }
 
-/* The frame that the interpreter links, of a frame object. */
-static inline PyObject *python_frame(const PyObject *object)
+/* From 3.11 on, frames are no objects, and a frame object refers to one. */
+static inline bool python_is_frame_object(const PyObject *frame)
 {
-	return python.at.frame_inside == PYTHON_NO_OFFSET
-	               ? (PyObject *)(uintptr_t)object
-	               : pointer_at(object, python.at.frame_inside);
+	return python.at.frame_inside == PYTHON_NO_OFFSET || python_type(frame) == python.frame;
+}
+
+/* The frame that the interpreter links, of a frame object, or that itself. */
+static inline PyObject *python_frame(const PyObject *frame)
+{
+	return python.at.frame_inside == PYTHON_NO_OFFSET || !python_is_frame_object(frame)
+	               ? (PyObject *)(uintptr_t)frame
+	               : pointer_at(frame, python.at.frame_inside);
+}
+
+/*
+ * Whether the frame, one that the interpreter links, is suspended: PyFrameObject.f_stacktop is set, or in
+ * 3.10 f_state tells. In 3.11 it is PyGenObject.gi_frame_state, which precedes the frame if its owner is a
+ * generator.
+ */
+static inline bool python_is_suspended(const PyObject *frame)
+{
+	const uint32_t *at = python.at.call;
+	const signed char *f = (const signed char *)frame;
+
+	if (at[CALL_STACK_TOP] != PYTHON_NO_OFFSET)
+		return pointer_at(frame, at[CALL_STACK_TOP]);
+	if (at[CALL_STATE] != PYTHON_NO_OFFSET)
+		return f[at[CALL_STATE]] == -1;
+	if (at[CALL_OWNER] == PYTHON_NO_OFFSET || at[CALL_GENERATOR] == PYTHON_NO_OFFSET)
+		return false;
+	return f[at[CALL_OWNER]] == 1 && *(f - at[CALL_GENERATOR]) == -1;
 }
 
 /* Get a code object's number, and its role as in calls_with_role. The number PRELOAD_CALL_CODES_MAX

@@ -67,8 +67,8 @@ enum calls_loop { CALLS_NO_LOOP, CALLS_TRIO, CALLS_UVLOOP };
  * @task: this task, for comparison only
  * @step_stamp: when the loop began what it runs; 0: nothing
  * For trio:
- * @frame: frame of the function that implements the loop, a reference; NULL: the loop is not
- * running
+ * @frame: frame of the function that implements the loop; NULL: the loop is not running; @counted: it is an
+ * object, and this is a reference
  * @exits: the coroutine of the task has ended, but the loop has not yet informed other tasks
  * @expires: the loop is processing deadlines; @now: the time of its clock; @cancels: number of open
  * calls of cancel meanwhile
@@ -78,7 +78,7 @@ struct calls_loops {
 	uint32_t coroutines, outer, handles, cancels;
 	enum calls_loop step;
 	PyObject *task, *frame;
-	bool exits, expires;
+	bool counted, exits, expires;
 	double now;
 	uint64_t step_stamp;
 };
@@ -319,23 +319,21 @@ static void calls_say_name_of(struct calls_self *me, PyObject *task)
 
 /* ---- coroutines */
 
-/*
- * Up to 3.11, a profile function is not told whether a frame returns or is suspended. If it is
- * suspended, PyFrameObject.f_stacktop is set, or in 3.10 f_state tells. In 3.11 it is
- * PyGenObject.gi_frame_state, which precedes the frame if the frame's owner is a generator.
- */
-static bool is_suspended(PyObject *frame)
+/* at: as in calls_record_role; in 3.11 perhaps a frame that is no object */
+static int line_of(PyObject *at)
 {
-	const uint32_t *at = python.at.call;
-	const char *f = (const char *)python_frame(frame);
+	const char *frame = (const char *)at, *code;
 
-	if (at[CALL_STACK_TOP] != PYTHON_NO_OFFSET)
-		return pointer_at(f, at[CALL_STACK_TOP]);
-	if (at[CALL_STATE] != PYTHON_NO_OFFSET)
-		return (signed char)f[at[CALL_STATE]] == -1;
-	if (at[CALL_OWNER] == PYTHON_NO_OFFSET || at[CALL_GENERATOR] == PYTHON_NO_OFFSET)
-		return false;
-	return f[at[CALL_OWNER]] == 1 && *((const signed char *)f - at[CALL_GENERATOR]) == -1;
+	if (python_is_frame_object(at))
+		return python.PyFrame_GetLineNumber ? python.PyFrame_GetLineNumber(at) : 0;
+	code = (const char *)pointer_at(frame, python.at.frame[FRAME_CODE]);
+	return python.PyCode_Addr2Line
+	               ? python.PyCode_Addr2Line(
+				 (PyObject *)(uintptr_t)code,
+				 (int)((const char *)pointer_at(
+					       frame, python.at.frame[FRAME_INSTRUCTION]) -
+	                               code - python.at.memory[MEMORY_INSTRUCTIONS]))
+	               : 0;
 }
 
 static void say_line(struct calls_self *me, PyObject *code, PyObject *at)
@@ -343,7 +341,7 @@ static void say_line(struct calls_self *me, PyObject *code, PyObject *at)
 	int line = 0;
 
 	if (!python.at.has_monitoring)
-		line = python.PyFrame_GetLineNumber ? python.PyFrame_GetLineNumber(at) : 0;
+		line = line_of(at);
 	else if (python.PyCode_Addr2Line)
 		line = python.PyCode_Addr2Line(code, (int)python.PyLong_AsLong(at));
 	calls_say_value(me, PRELOAD_SAY_LINE, line > 0 ? (uint64_t)line : 0);
@@ -429,7 +427,7 @@ void calls_record_role(PyObject *code, enum preload_call_type type, uint32_t num
 	enum calls_role role = number >> PRELOAD_CALL_CODE_BITS;
 
 	if (role == CALLS_OF_COROUTINE && type == PRELOAD_CALL_RETURN &&
-	    !python.at.has_monitoring && is_suspended(at))
+	    !python.at.has_monitoring && python_is_suspended(python_frame(at)))
 		type = PRELOAD_CALL_YIELD;
 	if (type < PRELOAD_CALL_RETURN)
 		begin(me, role, type, at);
@@ -950,15 +948,19 @@ static void say_callback(struct calls_self *me, PyObject *job)
 /* ---- calls */
 
 /* The end of the loop is not recorded if the program has a profile function of its own at that
- * time: then the reference remains until the next loop. */
+ * time: then the reference remains until the next loop. A frame that is no object is of an evaluator, which
+ * sees its end. */
 static void loop_begins(struct calls_loops *l, PyObject *frame)
 {
-	PyObject *before = l->frame;
+	PyObject *before = l->counted ? l->frame : NULL;
+	const bool is_object = python.at.has_monitoring || python_is_frame_object(frame);
 
-	python.Py_IncRef(frame);
-	if (!before)
+	if (is_object)
+		python.Py_IncRef(frame);
+	if (!l->frame)
 		l->outer = l->coroutines;
 	l->frame = frame;
+	l->counted = is_object;
 	l->coroutines = 0;
 	l->step = CALLS_NO_LOOP;
 	if (before)
@@ -975,7 +977,8 @@ static void loop_ended(struct calls_self *me, struct calls_loops *l)
 	if (!frame)
 		return;
 	l->coroutines = l->outer;
-	python.Py_DecRef(frame);
+	if (l->counted)
+		python.Py_DecRef(frame);
 }
 
 /* Record the beginning of a call with this argument. */

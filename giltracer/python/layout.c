@@ -36,7 +36,7 @@ void python_layout_init(struct python_layout *ret, unsigned major, unsigned mino
 		.unit = minor == 10 ? 2 : 1,
 		.is_supported = is_3 && minor >= 6,
 		.has_monitoring = python_has_monitoring(minor),
-		.has_evaluator = minor <= 10,
+		.has_evaluator = minor <= 11,
 		.has_qualname = minor >= 11,
 		.has_task_names = minor >= 8,
 		.has_c_current_task = minor >= 12,

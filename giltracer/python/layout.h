@@ -65,13 +65,15 @@ enum python_memory_key {
 
 /* Offsets in bytes for recording calls before 3.12. */
 enum python_call_key {
-	CALL_GLOBALS,   /* PyFrameObject: f_globals */
+	CALL_GLOBALS,   /* frame: f_globals */
 	CALL_STACK_TOP, /* PyFrameObject: f_stacktop, not NULL while it is suspended; before 3.10 */
 	CALL_STATE,     /* PyFrameObject: f_state, -1 while it is suspended; 3.10 */
 	CALL_EVALUATOR, /* PyInterpreterState: eval_frame; from 3.9 on, functions get and set it */
 	CALL_OWNER,     /* frame: owner, 1: a generator; 3.11 */
 	CALL_GENERATOR, /* how far gi_frame_state precedes the frame that a generator owns; 3.11 */
 	CALL_LOCALS,    /* frame: localsplus; 3.11. Before, PyFrameObject ends with it */
+	CALL_FLAGS,     /* code: co_flags; 3.11 */
+	CALL_TRACEABLE, /* code: _co_firsttraceable; 3.11 */
 	CALL_KEYS,
 };
 

@@ -272,7 +272,8 @@ static const char *const memory_keys[MEMORY_DEFINED] = {
 };
 
 static const char *const call_keys[CALL_KEYS] = {
-	"globals", "stack-top", "state", "evaluator", "owner", "generator", "locals",
+	"globals",   "stack-top", "state", "evaluator",       "owner",
+	"generator", "locals",    "flags", "first-traceable",
 };
 
 /* A mapping of names to offsets; seen has a bit for each name that was given. */

@@ -39,6 +39,27 @@ if __name__ == '__main__':
     print(sorted(measure(200000) for _ in range(5))[2])
 PYTHON
 
+cat >loop.py <<'PYTHON'
+import time
+
+
+def run(n):
+    x = 0
+    numbers = {'a': 1}
+    for i in range(n):
+        x = (x * 3 + i + numbers['a']) % 1000
+
+
+def measure(n):
+    start = time.process_time()
+    run(n)
+    return (time.process_time() - start) / n * 1e9
+
+
+if __name__ == '__main__':
+    print(sorted(measure(500000) for _ in range(5))[2])
+PYTHON
+
 cat >last.py <<'PYTHON'
 import time
 
@@ -54,7 +75,7 @@ if __name__ == '__main__':
 PYTHON
 
 recorded() {
-	"$GILTRACER" record -q --probes preload --python-trace "$1" --python "$2" -o session calls.py
+	"$GILTRACER" record -q --probes preload --python-trace "$1" --python "$2" -o session "${3:-calls.py}"
 	rm -rf session
 }
 
@@ -84,6 +105,8 @@ for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/py
 			"$(ratio "$python calls.py" "recorded native $python")"
 		;;
 	esac
+	python3 "$compare" "loop / plain program, $version" '<=1.05' \
+		"$(ratio "$python loop.py" "recorded native $python loop.py")"
 	! "$python" -c 'import viztracer' 2>/dev/null ||
 		python3 "$compare" "calls / VizTracer, $version" '<=1' \
 			"$(ratio "recorded viztracer $python" "recorded native $python")"

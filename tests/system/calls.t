@@ -159,10 +159,9 @@ for number in range(3):
         print(line)
 END
 
-{
-	cpythons
-	free_threaded_python | sed 's/^/3.13t /'
-} >pythons
+cpythons >pythons
+later_311 pythons
+free_threaded_python | sed 's/^/3.13t /' >>pythons
 want free-threaded 'a free-threaded interpreter'
 while read -r version python <&3; do
 	"$python" expected.py >expected
@@ -381,8 +380,8 @@ while read -r version python <&3; do
 	is "$(notes)" '[]' '  nothing is missing'
 done 3<pythons
 
-# In 3.11 there is only one profile function, and the program's own stays. In other versions, both see
-# everything; before 3.11, the library also records the calls of the program's profile function.
+# Where the library uses the only profile function that there is, the program's own stays. Elsewhere, both
+# see everything; before 3.12, the library also records the calls of the program's profile function.
 cat >own.py <<'END'
 import cProfile, sys, threading
 
@@ -452,10 +451,11 @@ profiles
 END
 aside='Threads with missing Python calls, because the program set its own profile function'
 while read -r version python <&3; do
-	case $version in
-	3.11) wanted=old ;;
-	*) wanted=new ;;
-	esac
+	if has_only_profile "$python"; then
+		wanted=old
+	else
+		wanted=new
+	fi
 	is "$(calls "$python" own.py | grep -v ' mine$\|^mine$\|<listcomp>$' | diff $wanted -)" '' \
 		"$version: the program's own profile functions"
 	is "$(cat out)" '[1]' '  are called'
@@ -464,6 +464,97 @@ while read -r version python <&3; do
 	new) is "$(notes)" '[]' '  and nothing is missing' ;;
 	esac
 done 3<pythons
+
+# In 3.11, functions written in Python call each other without C's stack, as deeply as the program permits. An
+# evaluator needs that stack, so profile functions record the calls from some depth on, in all threads, also
+# the ends of calls that have begun before.
+cat >deep.py <<'END'
+import sys, threading
+
+def down(n):
+    return down(n - 1) + 1 if n else leaf()
+
+def leaf():
+    return 0
+
+def numbers():
+    yield leaf()
+    started.set()
+    go.wait()
+    yield leaf()
+
+def waits():
+    for number in numbers():
+        leaf()
+
+def small():
+    down(200)
+
+if __name__ == '__main__':
+    started, go = threading.Event(), threading.Event()
+    thread = threading.Thread(target=waits)
+    thread.start()
+    started.wait()
+    sys.setrecursionlimit(200000)
+    print(down(100000))
+    go.set()
+    thread.join()
+    leaf()
+    threading.stack_size(65536)
+    thread = threading.Thread(target=small)
+    thread.start()
+    thread.join()
+END
+cat >expected <<'END'
+thread 0
+leaf
+leaf
+thread 1
+waits
+  numbers
+    leaf
+  leaf
+  numbers
+    leaf
+  leaf
+  numbers
+thread 2
+small
+  leaf
+END
+every_cpython all
+later_311 all
+while read -r version python <&3; do
+	[ "$version" = 3.11 ] || continue
+	rm -rf session
+	exits 0 "$version, $python: very deep calls" by_library record -q --python-trace native \
+		--python "$python" -o session deep.py
+	is "$(cat out)" 100000 '  the program does what it does without us'
+	"$GILTRACER" dump --calls session/gil.preload >all.txt
+	grep -v '"down (' all.txt >calls.txt
+	is "$(python3 "$top_srcdir/tests/system/calls.py" calls.txt deep.py | diff expected -)" '' \
+		'  all that begin and end meanwhile are recorded, in their nesting'
+	is "$(grep -c '"down (' all.txt)" 100202 '  and they themselves'
+	is "$(notes)" '[]' '  nothing is missing'
+done 3<all
+
+# A subscript that calls a function is a call, however often it has been used.
+cat >subscripts.py <<'END'
+class Squares:
+    def __getitem__(self, i):
+        return i * i
+
+def sums(n):
+    squares = Squares()
+    return sum(squares[i] for i in range(n))
+
+if __name__ == '__main__':
+    sums(500)
+END
+while read -r version python <&3; do
+	calls "$python" subscripts.py >got
+	is "$(grep -c '__getitem__$' got)" 500 "$version: 500 subscripts"
+done 3<all
 
 # Tasks of asyncio: the life of each task, its waits, and the functions that created and woke it. An item
 # stays in a queue while the loop is busy with another function, however long a thread takes.
