@@ -29,11 +29,22 @@ static const int tool_ids[] = { 4, 3 };
 		return name(callable, args, count);                                             \
 	}
 
-CALLBACK(on_start, calls_record(args[0], PRELOAD_CALL_START, args[1], NULL))
-CALLBACK(on_resume, calls_record(args[0], PRELOAD_CALL_RESUME, args[1], NULL))
+/* Events of a function that is left out are turned off, one after the other. CPython does not permit that for
+ * those of exceptions. */
+#define LEAVE_OUT                                                                       \
+	if (UNLIKELY(calls_self.number == PRELOAD_CALL_CODES_MAX && disable != NULL) && \
+	    calls_are_left_out(args[0])) {                                              \
+		python.Py_IncRef(disable);                                              \
+		return disable;                                                         \
+	}
+
+static PyObject *disable;
+
+CALLBACK(on_start, calls_record(args[0], PRELOAD_CALL_START, args[1], NULL); LEAVE_OUT)
+CALLBACK(on_resume, calls_record(args[0], PRELOAD_CALL_RESUME, args[1], NULL); LEAVE_OUT)
+CALLBACK(on_return, calls_record(args[0], PRELOAD_CALL_RETURN, args[1], args[2]); LEAVE_OUT)
+CALLBACK(on_yield, calls_record(args[0], PRELOAD_CALL_YIELD, args[1], args[2]); LEAVE_OUT)
 CALLBACK(on_throw, calls_record(args[0], PRELOAD_CALL_THROW, args[1], NULL))
-CALLBACK(on_return, calls_record(args[0], PRELOAD_CALL_RETURN, args[1], args[2]))
-CALLBACK(on_yield, calls_record(args[0], PRELOAD_CALL_YIELD, args[1], args[2]))
 CALLBACK(on_unwind, calls_record(args[0], PRELOAD_CALL_UNWIND, args[1], NULL))
 
 CALLBACK(on_c_call, calls_record_native(args[0], PRELOAD_CALL_START, args[2], args[3]))
@@ -160,6 +171,8 @@ const char *calls_monitor_start(void)
 
 	if (tool == NO_TOOL)
 		return "the program uses the ids 3 and 4 of sys.monitoring itself";
+	/* It exists as long as the program does. */
+	disable = python.PyObject_GetAttrString(monitoring, "DISABLE");
 	if (calls.native && !native_begin(monitoring))
 		return "this interpreter is not built as CPython is";
 	all = register_all(monitoring, tool, true);

@@ -179,6 +179,14 @@ static inline void calls_record(PyObject *code, enum preload_call_type type, PyO
 		calls_record_slowly(code, type, at, value);
 }
 
+/* Whether calls of this function are neither recorded nor examined (--trace-only). */
+static inline bool calls_are_left_out(PyObject *code)
+{
+	uint32_t number;
+
+	return calls_has_number(code, &number) && number == PRELOAD_CALL_CODES_MAX;
+}
+
 /* ---- greenlets, of which a thread can have several stacks: gevent, eventlet */
 
 /* Call when recording begins: check whether greenlet is imported. */

@@ -538,6 +538,49 @@ while read -r version python <&3; do
 	is "$(notes)" '[]' '  nothing is missing'
 done 3<all
 
+# From 3.12 on, the events of a function that is left out are turned off: the first instruction of one that is
+# recorded is another one.
+cat >others.py <<'END'
+def call(function, number):
+    return function(number)
+
+def count(n):
+    yield from range(n)
+
+def fails():
+    raise ValueError
+END
+cat >left_out.py <<'END'
+import others
+
+def mine(number):
+    return number
+
+def first(function):
+    return function.__code__._co_code_adaptive[0]
+
+if __name__ == '__main__':
+    for i in range(100):
+        mine(i)
+        others.call(mine, i)
+        list(others.count(3))
+        try:
+            others.fails()
+        except ValueError:
+            pass
+    print([first(f) == first(mine) for f in (others.call, others.fails)])
+END
+while read -r version python <&3; do
+	case $version in 3.[6-9] | 3.1[01] | 3.13t) continue ;; esac
+	rm -rf session
+	exits 0 "$version: functions that are left out" by_library record -q --python-trace native \
+		--trace-only __main__ --python "$python" -o session left_out.py
+	is "$(cat out)" '[False, False]' '  are not instrumented'
+	"$GILTRACER" dump --calls session/gil.preload >calls.txt
+	is "$(grep -c '"mine (' calls.txt) $(grep -c 'others.py' calls.txt)" '200 0' \
+		'  the others are recorded, also those that they call'
+done 3<all
+
 # A subscript that calls a function is a call, however often it has been used.
 cat >subscripts.py <<'END'
 class Squares:
