@@ -97,8 +97,8 @@ while read -r version python <&3; do
 			--probes $engine --python "$python" "$program" collect
 		is "$(json got.json '[p["advice"].split(":")[0] for p in d["patterns"] if p["code"] == "hog"]')" \
 			"['The garbage collector runs there']" 'the advice is not to release the GIL'
-		like "$(json got.json 'd["verdict"]["because"]')" 'collect .culprits.py:[0-9]*. in garbage collections' \
-			'the verdict says so, with symbols and without'
+		like "$(json got.json '[f["text"] for f in d["findings"]]')" \
+			'collect .culprits.py:[0-9]*. in garbage collections' 'the report says so, with symbols and without'
 		exits 1 'nor in the report' grep -q 'calls\{0,1\} release the GIL' got.html
 	done
 done 3<interpreters
