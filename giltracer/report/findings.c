@@ -390,7 +390,7 @@ static void put_finding(const struct analysis *a, const struct finding *f, size_
 
 int report_markdown(const struct analysis *a, FILE *out, struct error *err)
 {
-	CLEANUP(str_done) struct str quality = { 0 };
+	CLEANUP(str_done) struct str quality = { 0 }, left = { 0 };
 
 	(void)err;
 	put_reasons(a, &a->verdict.headline, "## ", out);
@@ -399,6 +399,9 @@ int report_markdown(const struct analysis *a, FILE *out, struct error *err)
 		put_finding(a, &a->findings.v.v[i], i + 1, out);
 	if (a->findings.v.n)
 		putc('\n', out);
+	if (a->findings.left)
+		say_f_left(&left, a->findings.left);
+	put_said(&left, "", "\n\n", out);
 	put_reasons(a, &a->findings.advice, phrase(PHRASE_what_helps), out);
 	verdict_add_text(&quality, a, &a->verdict.quality_why);
 	fprintf(out, "%s: ", phrase(PHRASE_data_quality));

@@ -1068,6 +1068,7 @@ static void put_shortened(struct jsonw *w, const struct analysis *a, size_t most
 		{ "critical_path", a->path.rows.n, most },
 		{ "starvation", m->cpu_blame.n, most },
 		{ "lines", a->lines.v.n + a->lines.left, a->lines.v.n },
+		{ "findings", a->findings.v.n + a->findings.left, a->findings.v.n },
 		{ "tasks", pass->slices && pass->slices->tasks ? pass->slices->tasks->v.n : 0,
 		  tasks_json_most(most) },
 	};

@@ -330,6 +330,31 @@ static void test_markdown(void)
 	free(text);
 }
 
+/* A list that is cut says so. */
+static void test_many(void)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	struct error err;
+
+	start();
+	request(110 * MS, 8);
+	for (unsigned i = 0; i < FINDINGS_MAX + 4; i++) {
+		char name[8];
+
+		snprintf(name, sizeof(name), "f%u", i);
+		holds_from(110 + 40 * i, 150 + 40 * i, 10, frame(name, i + 1));
+	}
+	analyse();
+	report_markdown(a, out, &err);
+	fclose(out);
+	is_u64(a->findings.v.n, FINDINGS_MAX, "the findings that cost most");
+	ok(strstr(text, "… and 5 more, which cost less.") != NULL,
+	   "and how many more there are: %s", text);
+	free(text);
+}
+
 int main(void)
 {
 	test_gil();
@@ -339,6 +364,7 @@ int main(void)
 	test_little();
 	test_idle();
 	test_markdown();
+	test_many();
 	analysis_free(a);
 	hogs_done(&hogs);
 	model_free(m);

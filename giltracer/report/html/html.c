@@ -267,12 +267,18 @@ static void put_finding(const struct analysis *a, const struct finding *f, FILE 
 
 static void put_findings(const struct analysis *a, FILE *out)
 {
+	CLEANUP(str_done) struct str left = { 0 };
+
 	if (!a->findings.v.n)
 		return;
 	fputs("<ol class=\"findings\">\n", out);
 	for (size_t i = 0; i < a->findings.v.n; i++)
 		put_finding(a, &a->findings.v.v[i], out);
 	fputs("</ol>\n", out);
+	if (a->findings.left) {
+		say_f_left(&left, a->findings.left);
+		fprintf(out, "<p>%s</p>\n", str_get(&left));
+	}
 }
 
 static void put_verdict(const struct analysis *a, FILE *out)
