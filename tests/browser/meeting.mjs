@@ -199,6 +199,45 @@ ok(
 		(await text(both, "#own")).includes("gil_wait %"),
 	"with the tables of the comparison",
 );
+// For screen readers and small screens.
+for (const [p, name] of [
+	[page, "one recording"],
+	[both, "two recordings"],
+]) {
+	const frames = await p.evaluate(() =>
+		[...document.querySelectorAll("#flame-body .frame")].map(b => [
+			b.getAttribute("aria-label"),
+			b.textContent,
+		]),
+	);
+	is(
+		frames.filter(([label, shown]) => !label.includes(shown)),
+		[],
+		name + ": the name of each of " + frames.length + " frames has what is shown",
+	);
+	await p.setViewportSize({width: 390, height: 844});
+	for (const id of ["lines", "requests", "nogil", "flame"]) {
+		await p.evaluate(i => document.getElementById(i).scrollIntoView(), id);
+		await quiet(p);
+	}
+	is(
+		await p.evaluate(() => document.documentElement.scrollWidth),
+		390,
+		name + ": a small screen is wide enough",
+	);
+	is(
+		await p.evaluate(
+			() =>
+				[...document.querySelectorAll("#lines .src code")].filter(
+					e => e.getBoundingClientRect().right > innerWidth,
+				).length,
+		),
+		0,
+		name + ": also for the source",
+	);
+}
+ok(await page.locator("#lines .src code").count(), "which is there");
+
 is(
 	[page, both].flatMap(p => p.troubles),
 	[],
