@@ -364,7 +364,8 @@ static int read_events(struct job *job)
 		.slept = slept,
 		.slept_count = pass->slept_count,
 		.start_ns = pass->start_ns,
-		.probes_end_ns = pass->uprobes_end_ns,
+		/* If perf ended after the program, only the time before is certain. */
+		.probes_end_ns = pass->uprobes_end_ns ? pass->uprobes_end_ns : pass->handover_ns,
 		.turn_ns = pass->turn_ns,
 		.end_ns = pass->stop_ns,
 		.to_end = lasts_to_end(job),

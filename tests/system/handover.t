@@ -49,6 +49,11 @@ done 3<pythons
 
 python=$(cpython 3.11)
 is "$(turns "$python" -- 1 said counts)" '[[0], []]' 'one thread'
+cost=$(json got.json 'sum(t["probe_cost_ns"] for t in d["threads"])')
+sed -i 's/"uprobes_end_ns": *[0-9]*/"uprobes_end_ns": 0/' session/session.json
+"$GILTRACER" report -q --json got.json -o got.html session
+is "$(json got.json "0 < sum(t['probe_cost_ns'] for t in d['threads']) <= $cost")" True \
+	'where it is not known when the uprobes were removed, turns after the hand-over did not cost that'
 is "$(turns "$python" --state-detect --one-run -- 3 said counts)" '[[0, 0, 0], []]' 'with states'
 is "$(json got.json 'all(t["states"]["unknown_ns"] * 100 <= t["total_ns"] for t in d["threads"])')" True \
 	'the states of threads are known throughout'
