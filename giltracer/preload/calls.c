@@ -141,19 +141,13 @@ const char *calls_folder(void)
 	return *folder ? folder : NULL;
 }
 
-static int on_start(const char *event, PyObject *arguments, void *nothing);
-
 /* This runs before CPython reads the environment: if the library does not record the GIL, the program,
  * and the programs that it executes, have the environment that they would have without us. A process
  * without CPython, such as a script of pyenv that starts it, passes our variables on. */
 __attribute__((constructor)) static void clean_environment(void)
 {
 	const char *dir = secure_getenv(PRELOAD_CALLS_ENV), *others;
-	int (*add_hook)(int (*)(const char *, PyObject *, void *), void *);
 
-	if (secure_getenv(PRELOAD_ENV) &&
-	    (*(void **)&add_hook = dlsym(RTLD_DEFAULT, "PySys_AddAuditHook")))
-		add_hook(on_start, NULL);
 	if (!dir || *dir != '/' || strlen(dir) > PRELOAD_DIR_MAX ||
 	    !dlsym(RTLD_DEFAULT, "Py_IsInitialized"))
 		return;
@@ -547,6 +541,20 @@ static int on_start(const char *event, PyObject *arguments, void *nothing)
 	done = true;
 	calls_start_afresh();
 	return 0;
+}
+
+void calls_watch_start(void *(*symbol)(const char *))
+{
+	static bool watched;
+	int (*add_hook)(int (*)(const char *, PyObject *, void *), void *);
+	int (*is_initialized)(void);
+
+	*(void **)&add_hook = symbol("PySys_AddAuditHook");
+	*(void **)&is_initialized = symbol("Py_IsInitialized");
+	if (watched || !add_hook || !is_initialized || is_initialized())
+		return;
+	watched = true;
+	add_hook(on_start, NULL);
 }
 
 void calls_in_child(void)

@@ -29,6 +29,10 @@ static inline bool calls_are_over(void)
  * recorded as soon as it begins. Returns NULL, or the reason why this is not possible. */
 const char *calls_start_here(void);
 
+/* While CPython makes its first GIL: call calls_start_afresh when the program begins, from 3.8 on. The hook for
+ * that cannot be added before CPython has chosen its allocators, which free it. */
+void calls_watch_start(void *(*symbol)(const char *));
+
 /* Begin in a process that the program started afresh, if calls are recorded. With the GIL. */
 void calls_start_afresh(void);
 

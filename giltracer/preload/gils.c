@@ -4,6 +4,7 @@
  * mutexes and then two condition variables, with no others in between: the GIL's own and those of
  * the forced switch. In memory, the two pairs look alike.
  */
+#include "preload/calls_record.h"
 #include "preload/count.h"
 #include "preload/internal.h"
 #include "preload/locks.h"
@@ -152,11 +153,11 @@ static void add(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 	free_lock();
 }
 
-static void *python = RTLD_DEFAULT;
+static void *library = RTLD_DEFAULT;
 
 void *gils_symbol(const char *name)
 {
-	return dlsym(python, name);
+	return dlsym(library, name);
 }
 
 void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *switch_cond,
@@ -194,7 +195,7 @@ static bool is_in_python(const char *caller)
 	/* A library that the program has loaded privately stays loaded. */
 	if (!function && (handle = dlopen(ours.dli_fname, RTLD_LAZY | RTLD_NOLOAD)) &&
 	    (function = dlsym(handle, "PyEval_SaveThread")))
-		python = handle;
+		library = handle;
 	return function && dladdr(function, &theirs) && ours.dli_fbase == theirs.dli_fbase;
 }
 
@@ -239,6 +240,7 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 	if (process_use() != PRELOAD_USE_HELD)
 		count_begin();
 	add(me->mutex[0].object, me->cond.object, cond);
+	calls_watch_start(gils_symbol);
 }
 
 /* The thread that forked may hold a GIL; other threads do not exist in the child. The walks
