@@ -543,11 +543,17 @@ static bool profiling;
 
 static const char *why_no_profile(void)
 {
+	const char *(*allocator)(void), *name;
+
 	if (!known)
 		return "this interpreter is not built as CPython is";
-	/* It ends the program in PyThreadState_Swap(), see profile_thread. */
+	/* It ends the program in PyThreadState_Swap(), or at the next allocation, see profile_thread. */
 	if (dlsym(RTLD_DEFAULT, "_Py_NegativeRefcount"))
 		return "a debug build of Python does not permit it";
+	*(void **)&allocator = dlsym(RTLD_DEFAULT, "_PyMem_GetCurrentAllocatorName");
+	name = allocator ? allocator() : NULL;
+	if (name && strstr(name, "debug"))
+		return "Python's debugging allocator (-X dev, PYTHONMALLOC) does not permit it";
 	return NULL;
 }
 

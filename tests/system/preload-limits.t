@@ -45,6 +45,14 @@ for version in 3.7 3.8; do
 		skip "needs python$version: $(how_to_get python$version)" "$version: threads end"
 	fi
 done
+# What the library allocates before CPython has chosen its allocators is not freed by them.
+for version in 3.9 3.11 3.12 3.13; do
+	if python=$(cpython $version); then
+		recorded "$version: calls are recorded, or not, with such an allocator" "$python" threads.py
+	else
+		skip "needs python$version: $(how_to_get python$version)" "$version: calls"
+	fi
+done
 unset PYTHONMALLOC
 
 # It ends if a thread sets another one's profile function.
