@@ -314,12 +314,15 @@ static const char *begin(const char *dir)
 	nogil_again();
 	ns = clock_ns();
 	why = find_gil();
-	process.joined = !why;
 	object.next_look = clock_stamp() + LOOK_EVERY;
 	if (!why && !exchange(true))
 		why = "its memory may not be changed";
-	if (!why)
+	/* Only from then on may a thread find that the recording is over, and end it: the trials of locks_begin()
+	 * need our functions. */
+	if (!why) {
 		locks_begin(gils_symbol);
+		process.joined = true;
+	}
 	if (why)
 		process.on = process.joined = false;
 	else
