@@ -54,6 +54,7 @@ for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/py
 	"$python" -c 'import sqlite3' 2>/dev/null || continue
 	version=$("$python" -c 'import platform
 print(platform.python_version())')
+	python3 "$top_srcdir/tests/bench/compare.py" "rows, taken over, short, $version" '<=1.70' "$(ratio "$python" 8)"
 	python3 "$top_srcdir/tests/bench/compare.py" "rows, taken over, $version" '<=1.70' "$(ratio "$python" 64)"
 	python3 "$top_srcdir/tests/bench/compare.py" "rows, library alone, $version" '<=1.70' \
 		"$(ratio "$python" 64 --probes preload)"
