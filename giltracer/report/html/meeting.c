@@ -17,16 +17,18 @@
 
 #define NAME_COLUMNS 200
 
-/* The pairs with most time; the others keep their outermost frames only. */
+/* The pairs with most time, as long as their frames are not more than these; the others keep their
+ * outermost frames only. */
 #define PAIRS 4000
+#define NODES 50000
 
 /* A frame; the root's index is 0, and its members are, too. */
 struct node {
 	uint32_t parent, name;
 };
 
-/* Two trees in one, and the pairs of their nodes. @places: frames have their folders and lines; @nodes: callers first; @index: by parent and name; @of: by
- * stack of a meeting */
+/* Two trees in one, and the pairs of their nodes. @places: frames have their folders and lines; @nodes:
+ * callers first; @index: by parent and name; @of: by stack of a meeting */
 struct tree {
 	bool places;
 	struct names *names;
@@ -125,6 +127,8 @@ static uint32_t node_of(struct tree *t, const struct analysis *a, const struct s
 	VEC(uint32_t) path = { 0 };
 	uint32_t node = 0;
 
+	while (outermost && stack && stacks_get(stacks, stack)->parent)
+		stack = stacks_get(stacks, stack)->parent;
 	for (; stack && (node = idmap_get(&t->of, stack)) == IDMAP_NONE;
 	     stack = stacks_get(stacks, stack)->parent)
 		*vec_push(&path) = stack;
@@ -144,8 +148,6 @@ static uint32_t node_of(struct tree *t, const struct analysis *a, const struct s
 		node = node_at(t, node, str_get(&text));
 		idmap_set(&t->of, stack, node);
 	}
-	while (outermost && t->nodes.v[node].parent)
-		node = t->nodes.v[node].parent;
 	vec_done(&path);
 	return node;
 }
@@ -206,10 +208,11 @@ static void put_gil(struct jsonw *w, const struct analysis *a)
 	tree_init(&t, true);
 	for (size_t i = 0; i < m.pairs.n; i++) {
 		const struct meeting_pair *pair = &m.pairs.v[i];
+		bool outermost = i >= PAIRS || t.nodes.n >= NODES;
 
-		add_pair(&t, node_of(&t, a, m.stacks, pair->waits, i >= PAIRS),
-		         node_of(&t, a, m.stacks, pair->holds, i >= PAIRS), pair->ns);
-		cut_ns += i >= PAIRS ? pair->ns : 0;
+		add_pair(&t, node_of(&t, a, m.stacks, pair->waits, outermost),
+		         node_of(&t, a, m.stacks, pair->holds, outermost), pair->ns);
+		cut_ns += outermost ? pair->ns : 0;
 	}
 	put(w, "gil", &t, cut_ns);
 	tree_done(&t);
