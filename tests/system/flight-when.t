@@ -109,7 +109,7 @@ END
 	wait $giltracer || status=$?
 	is $status 0 'a program that runs already is recorded' || cat said
 	wait $pid
-	like "$(cat said)" 'waited for the GIL for [3-9][0-9][0-9]\.. ms: report: reports/' '  and so is its wait'
+	like "$(cat said)" 'waited for the GIL for [2-9][0-9][0-9]\.. ms: report: reports/' '  and so is its wait'
 	ok '  in a report that says for what' grep -q 'libc.usleep(300000)' reports/*.html
 fi
 
