@@ -201,7 +201,8 @@ static void add_traced(struct str *out, const struct analysis *a, const struct f
 
 static void add_function(struct str *out, const struct analysis *a, const struct finding *f)
 {
-	double percent = facts_percent(f->cost_ns, a->evidence.totals.blamed_ns);
+	/* The cost of a function that keeps the GIL includes holds that ended on request. */
+	uint64_t ns = f->kind == FINDING_CALL ? f->row->wait_ns : f->cost_ns;
 
 	if (f->function.name) {
 		add_traced(out, a, f);
@@ -209,8 +210,8 @@ static void add_function(struct str *out, const struct analysis *a, const struct
 		return;
 	}
 	add_runs(out, a, f);
-	(f->kind == FINDING_CALL ? say_f_kept : say_f_held)(out, percent, f->cost_ns,
-	                                                    f->row->longest_ns);
+	(f->kind == FINDING_CALL ? say_f_kept : say_f_held)(
+		out, facts_percent(ns, a->evidence.totals.blamed_ns), ns, f->row->longest_ns);
 	add_source(out, a, f);
 }
 

@@ -132,6 +132,35 @@ static void test_gil(void)
 	   "the words have the thread and the share: %s", words);
 }
 
+/* A function keeps the GIL after a request, and is in another hold of which nobody requested the end. */
+static void test_keeps(void)
+{
+	const char *words;
+
+	start();
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t at = 200 + 200 * i, end = at + 100 - 40 * i;
+
+		request(at * MS, 10);
+		acquire(at * MS, 10);
+		request((at + 10) * MS, 8);
+		if (!i)
+			asks((at + 15) * MS, 8);
+		feed(end * MS, 10, EV_RELEASE,
+		     EV(.gil = { .address = GIL, .frame = frame("f", 5) }));
+		released(end * MS, 10);
+		holds_from(end, end + 10, 8, 0);
+	}
+	analyse();
+	is_str(found(), "few-cpus ? 2005; call f 140",
+	       "a function that keeps the GIL has the cost of all its holds");
+	words = words_of(1);
+	ok(strstr(words,
+	          ": 64.3 % of all waiting for the GIL (90.0 ms) passed while it kept the GIL") !=
+	           NULL,
+	   "the words only have what passed while it kept it: %s", words);
+}
+
 /* The recorded calls tell what ran while others waited, not the function in which a hold ended, which is only
  * taken where no call is recorded. */
 static void test_calls(void)
@@ -358,6 +387,7 @@ static void test_many(void)
 int main(void)
 {
 	test_gil();
+	test_keeps();
 	test_calls();
 	test_lock();
 	test_lines();
