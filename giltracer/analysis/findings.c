@@ -192,9 +192,10 @@ static void find_unprobed(struct findings *to, const struct analysis *a, uint64_
 				a->model->blame.v[i].wait_ns;
 	for (size_t i = 0; a->pass->hogs && i < a->pass->hogs->v.n; i++) {
 		const struct hog *hog = &a->pass->hogs->v.v[i];
+		uint64_t *rest_ns = &ns[a->groups.of[hog->thread]];
 
 		if (hog->frame)
-			ns[a->groups.of[hog->thread]] -= hog->wait_ns;
+			*rest_ns -= hog->wait_ns < *rest_ns ? hog->wait_ns : *rest_ns;
 	}
 	find_threads(to, a, ns, of_ns);
 }
