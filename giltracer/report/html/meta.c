@@ -339,6 +339,8 @@ static void put_without_gil(struct jsonw *w, const struct analysis *a)
 		return;
 	whatif_free_find(&f, a->pass->hogs ? a->pass->hogs : &none, a->model, a->recording->cpus,
 	                 HOGS_INTERVAL_NS);
+	if (f.no_gain != GAIN_KNOWN && f.no_gain != NO_GAIN_DIFFERENT)
+		return; /* nothing was replayed, or not to the end */
 	jsonw_object(w, "without_gil");
 	jsonw_bool(w, "known", f.no_gain == GAIN_KNOWN);
 	jsonw_u64(w, "recorded_ns", f.recorded_ns);
