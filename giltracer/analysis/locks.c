@@ -56,18 +56,23 @@ static int compare_late(const void *a, const void *b)
 struct locks_late_list locks_late(const struct recording_pass *pass)
 {
 	struct locks_late_list ret = { 0 };
+	struct idmap rows = { 0 }; /* by thread and frame, since there are many stops */
 
 	for (size_t i = 0; i < pass->model->stops.n; i++) {
 		const struct model_stop *stop = &pass->model->stops.v[i];
 		uint32_t frame = stop->last == MODEL_NONE ? 0 : stop->last_frame;
+		uint64_t key = idmap_pair(stop->last, frame);
 		uint64_t ns = locks_stop_waiting_ns(stop);
-		size_t j = 0;
+		uint32_t j = idmap_get(&rows, key);
 
-		while (j < ret.v.n && (ret.v.v[j].thread != stop->last ||
-		                       !is_same_line(pass, ret.v.v[j].frame, frame)))
-			j++;
 		if (!ns)
 			continue;
+		if (j == IDMAP_NONE) {
+			for (j = 0; j < ret.v.n && (ret.v.v[j].thread != stop->last ||
+			                            !is_same_line(pass, ret.v.v[j].frame, frame));)
+				j++;
+			idmap_set(&rows, key, j);
+		}
 		if (j == ret.v.n)
 			*vec_push(&ret.v) = (struct locks_late){ stop->last, frame, 0, 0, 0 };
 		ret.v.v[j].count++;
@@ -75,6 +80,7 @@ struct locks_late_list locks_late(const struct recording_pass *pass)
 		if (ns > ret.v.v[j].longest_ns)
 			ret.v.v[j].longest_ns = ns;
 	}
+	idmap_done(&rows);
 	vec_sort(&ret.v, compare_late);
 	return ret;
 }

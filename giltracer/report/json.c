@@ -347,12 +347,12 @@ static void put_path(struct jsonw *w, const struct analysis *a, size_t most)
 	jsonw_end(w);
 }
 
-static void put_late(struct jsonw *w, const struct analysis *a)
+static void put_late(struct jsonw *w, const struct analysis *a, size_t most)
 {
 	struct locks_late_list late = locks_late(a->pass);
 
 	jsonw_array(w, "last_to_stop");
-	for (size_t i = 0; i < late.v.n; i++) {
+	for (size_t i = 0; i < late.v.n && i < most; i++) {
 		const struct locks_late *l = &late.v.v[i];
 		struct function f = function_at(a->pass, l->frame);
 
@@ -427,7 +427,7 @@ static void put_stops(struct jsonw *w, const struct analysis *a, size_t most)
 	for (size_t i = 0; i < a->model->stops.n && i < most; i++)
 		put_stop(w, a, order[i]);
 	jsonw_end(w);
-	put_late(w, a);
+	put_late(w, a, most);
 	jsonw_end(w);
 	free(order);
 }
@@ -1053,6 +1053,24 @@ static void put_counters(struct jsonw *w, const struct analysis *a)
 	jsonw_end(w);
 }
 
+static size_t count_inverted(const struct model *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->orders.n; i++)
+		n += model_order_is_inverted(m, i);
+	return n;
+}
+
+static size_t count_late(const struct recording_pass *pass)
+{
+	struct locks_late_list late = locks_late(pass);
+	size_t n = late.v.n;
+
+	vec_done(&late.v);
+	return n;
+}
+
 /* The full number of rows of each shortened list. */
 static void put_shortened(struct jsonw *w, const struct analysis *a, size_t most)
 {
@@ -1065,6 +1083,8 @@ static void put_shortened(struct jsonw *w, const struct analysis *a, size_t most
 		{ "blame", m->blame.n, most },
 		{ "lock_blame", m->lock_blame.n, most },
 		{ "lock_chains", a->chains.v.n, most },
+		{ "lock_orders", count_inverted(m), most },
+		{ "last_to_stop", count_late(pass), most },
 		{ "critical_path", a->path.rows.n, most },
 		{ "starvation", m->cpu_blame.n, most },
 		{ "lines", a->lines.v.n + a->lines.left, a->lines.v.n },
