@@ -70,7 +70,7 @@ function* callsOf(id) {
 					here.push({thread, depth, from: s.start[i], to: s.end[i]});
 				}
 			for (const c of here) calls.push(c);
-			within = within.concat(here).sort((a, b) => a.from - b.from);
+			if (here.length) within = within.concat(here).sort((a, b) => a.from - b.from);
 		}
 	}
 	return calls.sort((a, b) => a.to - a.from - (b.to - b.from));
@@ -83,7 +83,7 @@ function causeOf(p) {
 	if (p.kind === "gil")
 		return p.what ? "waits for the GIL, held" + whatOf(p) : "waits for the GIL, held for short";
 	if (p.kind === "released")
-		return "waits for a lock that " + crowdLabel(crowdOf(p.who)) + " had";
+		return CAUSES.released[0] + " " + crowdLabel(crowdOf(p.who));
 	return CAUSES[p.kind][0] + (p.asleep ? whatOf(p) : "");
 }
 
