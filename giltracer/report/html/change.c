@@ -21,12 +21,9 @@
 /* Findings. */
 
 /* The title without numbers of lines, which a change of the program moves. */
-static void add_key(struct str *out, const struct analysis *a, const struct finding *f)
+static void add_key(struct str *out, const char *title)
 {
-	CLEANUP(str_done) struct str title = { 0 };
-
-	finding_add_title(&title, a, f);
-	for (const char *c = str_get(&title); *c; c++) {
+	for (const char *c = title; *c; c++) {
 		str_addc(out, *c);
 		if (*c == ':')
 			while (isdigit((unsigned char)c[1]))
@@ -34,20 +31,37 @@ static void add_key(struct str *out, const struct analysis *a, const struct find
 	}
 }
 
-static const struct finding *find_same(const struct analysis *in, const struct analysis *a,
-                                       const struct finding *f)
+static const struct finding *find_titled(const struct analysis *in, const char *title)
 {
-	CLEANUP(str_done) struct str key = { 0 };
-
-	add_key(&key, a, f);
 	for (size_t i = 0; i < in->findings.v.n; i++) {
 		CLEANUP(str_done) struct str other = { 0 };
 
-		add_key(&other, in, &in->findings.v.v[i]);
-		if (!strcmp(str_get(&key), str_get(&other)))
+		finding_add_title(&other, in, &in->findings.v.v[i]);
+		if (!strcmp(str_get(&other), title))
 			return &in->findings.v.v[i];
 	}
 	return NULL;
+}
+
+/* The finding with the same title or, if there is none, one in another line that a does not have. */
+static const struct finding *find_same(const struct analysis *in, const struct analysis *a,
+                                       const struct finding *f)
+{
+	CLEANUP(str_done) struct str title = { 0 }, key = { 0 };
+	const struct finding *same;
+
+	finding_add_title(&title, a, f);
+	same = find_titled(in, str_get(&title));
+	add_key(&key, str_get(&title));
+	for (size_t i = 0; !same && i < in->findings.v.n; i++) {
+		CLEANUP(str_done) struct str other = { 0 }, other_key = { 0 };
+
+		finding_add_title(&other, in, &in->findings.v.v[i]);
+		add_key(&other_key, str_get(&other));
+		if (!strcmp(str_get(&other_key), str_get(&key)) && !find_titled(a, str_get(&other)))
+			same = &in->findings.v.v[i];
+	}
+	return same;
 }
 
 static void put_text(const struct str *text, const char *kind, FILE *out)
