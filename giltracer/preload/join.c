@@ -280,9 +280,11 @@ static const char *find_gil(void)
 	bool held;
 
 	*(void **)&current = dlsym(RTLD_DEFAULT, "PyThreadState_Get");
-	held = current && *(void **)(void *)(cond - GIL_LAST_HOLDER) == current() &&
+	if (!process.control->gil || !current)
+		return "its GIL was not found";
+	held = *(void **)(void *)(cond - GIL_LAST_HOLDER) == current() &&
 	       *(int *)(void *)(cond - GIL_LOCKED) == 1;
-	if (!process.control->gil || !(held || (python.at.free_threaded && !*on)))
+	if (!held && !(python.at.free_threaded && !*on))
 		return "its GIL was not found";
 	gils_found(mutex, (void *)cond, (void *)switch_cond, held);
 	if (python.at.free_threaded && !nogil_on)
