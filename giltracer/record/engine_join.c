@@ -2,6 +2,7 @@
 /* The library, loaded into a program that already runs, records the GIL: the program executes a script
  * (live/remote.h). */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -149,8 +150,12 @@ static char *make_text(const char *source)
 
 static int write_script(const char *source, const char *path, struct error *err)
 {
-	CLEANUP(fclose) FILE *out = fopen(path, "we");
+	CLEANUP(close)
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+	CLEANUP(fclose) FILE *out = fd < 0 ? NULL : fdopen(fd, "w");
 
+	if (out)
+		fd = -1;
 	if (!out || fputs(source, out) < 0 || fflush(out) != 0)
 		return error_errno(err, "%s", path);
 	return 0;

@@ -125,7 +125,9 @@ void thread_names_add(struct thread_names *named, uint32_t pid, const char *text
 
 void thread_names_read(struct thread_names *named, const char *path)
 {
-	CLEANUP(fclose) FILE *file = fopen(path, "re");
+	struct error ignored;
+	int fd = file_open_member(path, &ignored);
+	CLEANUP(fclose) FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
 	CLEANUP(free) char *line = NULL;
 	size_t alloc = 0;
 	ssize_t len;

@@ -508,7 +508,9 @@ static int copy_file(const char *to_dir, const char *from_dir, const char *name,
 {
 	CLEANUP(free) char *to_path = xasprintf("%s/%s", to_dir, name);
 	CLEANUP(free) char *from_path = xasprintf("%s/%s", from_dir, name);
-	CLEANUP(close) int from = open(from_path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	/* Without O_NONBLOCK, a FIFO waits for a writer. */
+	CLEANUP(close)
+	int from = open(from_path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	CLEANUP(close) int to = -1;
 	struct stat st;
 	uint64_t size;

@@ -146,31 +146,42 @@ int preloading_check_gil(struct preloading *ret, const struct python *python, st
 
 /* ---- a program in another container */
 
-/* Where programs may write. A link there would lead to our files. */
-static int open_base(int root, const char *name)
+/* A link where programs may write would lead to our files. Returns 0 if there is no such folder, or a link. */
+static int open_beneath(int in, const char *name)
 {
 	struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
 		                .resolve = RESOLVE_NO_SYMLINKS | RESOLVE_BENEATH };
+	int fd = (int)syscall(SYS_openat2, in, name, &how, sizeof(how));
 
-	return (int)syscall(SYS_openat2, root, name, &how, sizeof(how));
+	return fd < 0 ? 0 : fd;
 }
 
-static int make_inside_in(struct inside *ret, const char *name, bool executes)
+static char *name_of(int fd)
 {
-	CLEANUP(close) int base = open_base(ret->root, name);
-	CLEANUP(free) char *path = xasprintf("/proc/%d/fd/%d", (int)getpid(), base);
+	return xasprintf("/proc/%d/fd/%d", (int)getpid(), fd);
+}
+
+static void make_inside_in(struct inside *ret, const char *name, bool executes)
+{
+	int base = open_beneath(ret->root, name);
+	CLEANUP(free) char *path = name_of(base);
 	struct temp_session folder = SCRATCH_NONE;
 	struct statvfs fs;
 	struct error ignored;
 
-	if (base < 0 || fstatvfs(base, &fs) < 0 || (executes && fs.f_flag & ST_NOEXEC) ||
-	    temp_session_make_in(&folder, path, &ignored) < 0)
-		return -1;
+	if (!base)
+		return;
+	if (fstatvfs(base, &fs) < 0 || (executes && fs.f_flag & ST_NOEXEC) ||
+	    temp_session_make_in(&folder, path, &ignored) < 0) {
+		close(base);
+		return;
+	}
 	ret->folder = folder;
-	ret->base = take_fd(&base);
+	ret->base = base;
+	ret->own = open_beneath(base, strrchr(folder.path, '/') + 1);
+	ret->session = ret->own ? name_of(ret->own) : NULL;
 	ret->seen = xasprintf("/%s%s/" RECORD_PRELOAD, name, strrchr(folder.path, '/'));
 	ret->memory = !executes;
-	return 0;
 }
 
 static int copy_library(const char *library, const char *path, struct error *err)
@@ -199,7 +210,7 @@ static int make_inside(struct preloading *p, pid_t pid, struct error *err)
 	}
 	for (size_t i = 0; i < 2 * count && !inside->base; i++)
 		make_inside_in(inside, bases[i % count], i < count);
-	if (!inside->base)
+	if (!inside->own)
 		return error_set(err, ESTALE,
 		                 "process %d is in another container, in which neither /tmp, "
 		                 "/var/tmp nor /dev/shm can be written",
@@ -210,7 +221,7 @@ static int make_inside(struct preloading *p, pid_t pid, struct error *err)
 	inside->library = xasprintf("%.*s" PRELOAD_LIBRARY,
 	                            (int)(strlen(inside->seen) - strlen(RECORD_PRELOAD)),
 	                            inside->seen);
-	copy = xasprintf("%s/" PRELOAD_LIBRARY, inside->folder.path);
+	copy = xasprintf("%s/" PRELOAD_LIBRARY, inside->session);
 	return copy_library(p->library, copy, err);
 }
 
@@ -220,17 +231,22 @@ static void drop_inside(struct inside *inside)
 
 	if (inside->folder.path)
 		temp_session_remove(&inside->folder, &ignored);
+	if (inside->preload)
+		close(inside->preload);
+	if (inside->own)
+		close(inside->own);
 	if (inside->base)
 		close(inside->base);
 	if (inside->root)
 		close(inside->root);
+	free(inside->session);
 	free(inside->library);
 	free(inside->seen);
 }
 
 const char *preloading_session(const struct preloading *p, const char *dir)
 {
-	return p->inside.folder.path ? p->inside.folder.path : dir;
+	return p->inside.session ? p->inside.session : dir;
 }
 
 /* A program of root may become another user, who writes to the folder with the descriptor that the
@@ -364,6 +380,13 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 		return error_set(err, ENAMETOOLONG, "%s: its name is too long", plan->dir);
 	if (mkdir(p->folder, 0700) < 0)
 		return error_errno(err, "%s", p->folder);
+	if (p->inside.own) {
+		p->inside.preload = open_beneath(p->inside.own, plan->name);
+		if (!p->inside.preload)
+			return error_errno(err, "%s", p->folder);
+		free(p->folder);
+		p->folder = name_of(p->inside.preload);
+	}
 	p->env[0] = preloading_variable(p->library);
 	p->env[1] = xasprintf("%s=%s",
 	                      plan->use == PRELOAD_USE_HELD ? PRELOAD_CALLS_ENV : PRELOAD_ENV,

@@ -37,15 +37,17 @@ struct thread_names;
 /**
  * Of a program that runs already in another container, whose files it must be able to open.
  * @folder: of the library's folder, which is a session's, too, made there; path NULL: it is not elsewhere
- * @root: its root folder; 0: none; @base: the folder of that one, under the name that we can open
+ * @root: its root folder; 0: none; @base: the folder of @folder
+ * @own, @preload: @folder and the library's folder, and @session, a name of @own: whoever controls the container
+ * can put a link in the place of each, which would lead to our files
  * @library, @seen: the library, which is in it unless it is loaded already, and the library's folder, as the
  * program names them
  * @memory: it must load a copy in memory, because no folder permits that files are executed
  */
 struct inside {
 	struct temp_session folder;
-	int root, base;
-	char *library, *seen;
+	int root, base, own, preload;
+	char *session, *library, *seen;
 	bool memory;
 };
 

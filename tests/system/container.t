@@ -161,5 +161,32 @@ wait $giltracer
 is $? 0 '  goes on until it is ended'
 finish 'a flight recorder'
 
+# Whoever controls the container can put a link to our files in the place of the folder, and FIFOs into it.
+start "$who" "$python" work
+mkdir -p user/ours/gil.preload
+chmod -R 777 user/ours
+rm -f messages
+mkfifo messages
+$user "$GILTRACER" -p "$pid" --probes preload --json user/out.json -o user/out.html 2>messages 5>&- 6<&- &
+giltracer=$!
+exec 4<messages
+while read -r line <&4; do
+	case $line in *'recording process'*) break ;; esac
+done
+folder=$(echo "/proc/$pid/root/tmp/giltracer."??????)
+$user mv "$folder" "$folder.moved"
+$user ln -s "$PWD/user/ours" "$folder"
+$user rm -f "$folder.moved/gil.preload/names"
+$user mkfifo "$folder.moved/gil.preload/names" "$folder.moved/gil.preload/1.2.log"
+kill -INT $giltracer
+cat <&4 >/dev/null
+exec 4<&-
+wait $giltracer
+is $? 0 'a link in the place of the folder'
+is "$(find user/ours -type f)" '' '  is not followed'
+is "$(json user/out.json '{t["pid"] for t in d["threads"]}')" '{1}' '  and the recording is complete'
+$user rm -r "$folder.moved"
+finish 'a link in the place of the folder'
+
 leaves_nothing
 done_testing
