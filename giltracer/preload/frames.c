@@ -61,7 +61,7 @@ static struct {
 	const char *code_type, *str_type, *bytes_type, *none;
 	/* Before 3.9: the thread's state, NULL once it is deleted. A thread that ends frees its state
 	 * before it releases the GIL, whose last holder is then the freed state. */
-	const char *(*tstate)(void);
+	const char *(*tstate)(void), *(*current)(void);
 	unsigned count;
 	uint32_t head; /* size of the head of an object; its type is the last member */
 	uint32_t first_instruction;
@@ -474,22 +474,38 @@ static int32_t offset_in(const char *code, uint64_t instruction)
 	return offset < 0 || offset > INT32_MAX ? -1 : (int32_t)offset;
 }
 
-const char *frames_innermost(const struct gil *g)
+/* The innermost frame of a state that its thread uses. */
+static const char *frame_in(const char *tstate)
 {
-	const char *tstate = frames.tstate ? frames.tstate() : NULL;
 	const char *frame;
 
-	/* Without a layout of this version, nothing is known but where the holder is. */
-	if ((frames.tstate && !tstate) || frames.at.frame[FRAME_CURRENT] == PYTHON_NO_OFFSET)
-		return NULL;
-	if (frames.at.knows_holder)
-		tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
 	if (!can_read(tstate))
 		return NULL;
 	frame = pointer_at(tstate, frames.at.frame[FRAME_CURRENT]);
 	if (frames.at.frame[FRAME_CURRENT2] != PYTHON_NO_OFFSET)
 		frame = can_read(frame) ? pointer_at(frame, frames.at.frame[FRAME_CURRENT2]) : NULL;
 	return frame;
+}
+
+const char *frames_running(const struct self *me)
+{
+	if (!gils_held(me))
+		return me->released_in;
+	if (!frames.current || frames.at.frame[FRAME_CURRENT] == PYTHON_NO_OFFSET)
+		return NULL;
+	return frame_in(frames.current());
+}
+
+const char *frames_innermost(const struct gil *g)
+{
+	const char *tstate = frames.tstate ? frames.tstate() : NULL;
+
+	/* Without a layout of this version, nothing is known but where the holder is. */
+	if ((frames.tstate && !tstate) || frames.at.frame[FRAME_CURRENT] == PYTHON_NO_OFFSET)
+		return NULL;
+	if (frames.at.knows_holder)
+		tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
+	return frame_in(tstate);
 }
 
 /* The function of a frame of this thread; has_code: false: the frame is the interpreter's own.
@@ -861,6 +877,9 @@ void frames_begin(void *(*symbol)(const char *name))
 	frames.head = frames.at.frame[FRAME_TYPE] + (uint32_t)sizeof(void *);
 	if (!frames.at.holder_is_current)
 		*(void **)&frames.tstate = symbol("PyGILState_GetThisThreadState");
+	*(void **)&frames.current = symbol("PyThreadState_GetUnchecked");
+	if (!frames.current)
+		*(void **)&frames.current = symbol("_PyThreadState_UncheckedGet");
 	/* PyTypeObject.tp_basicsize: from 3.11 on, the instructions follow the object. */
 	frames.first_instruction = u32_at(frames.code_type,
 	                                  frames.head + 2 * (uint32_t)sizeof(void *));

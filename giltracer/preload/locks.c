@@ -500,11 +500,10 @@ static void add_paired(const sem_t *sem)
 static __attribute__((noinline, cold)) void put_order(struct self *me, const sem_t *outer,
                                                       const sem_t *inner)
 {
-	const struct gil *g = gils_held(me);
 	uint64_t stamp = clock_stamp();
 	int saved = errno;
 
-	stream_put_frame(me, frames_from(g ? frames_innermost(g) : me->released_in));
+	stream_put_frame(me, frames_from(frames_running(me)));
 	locks_put(me, PRELOAD_LOCK_OUTER, (uintptr_t)outer, 0, stamp);
 	locks_put(me, PRELOAD_LOCK_INNER, (uintptr_t)inner, 0, stamp);
 	add_paired(outer);
@@ -776,7 +775,6 @@ static __attribute__((noinline)) void posted(const struct waits *w, const sem_t 
 	struct self *me = join_self();
 	uint64_t lock = is_recorded(me) ? awaited(w, sem) : 0, stamp;
 	bool signal = lock == (uintptr_t)sem && is_taken_by_other(sem, me);
-	const struct gil *g;
 	int saved = errno;
 
 	if (!lock)
@@ -784,12 +782,7 @@ static __attribute__((noinline)) void posted(const struct waits *w, const sem_t 
 	locks_end_spin(me);
 	/* The hold goes on after the lock is released, and may end in another function. */
 	stamp = clock_stamp();
-	if (nogil_on) {
-		stream_put_frame(me, frames_from(nogil_frame()));
-	} else {
-		g = gils_held(me);
-		stream_put_frame(me, frames_from(g ? frames_innermost(g) : me->released_in));
-	}
+	stream_put_frame(me, frames_from(nogil_on ? nogil_frame() : frames_running(me)));
 	if (me->stops && lock & IS_WORLD) {
 		locks_put(me, PRELOAD_LOCK_STARTS, 0, 0, stamp);
 		me->stops = false;

@@ -53,6 +53,28 @@ for version in 3.9 3.11 3.12 3.13; do
 		skip "needs python$version: $(how_to_get python$version)" "$version: calls"
 	fi
 done
+# The GIL names the state of an interpreter that has been freed, until it is released.
+cat >ends.py <<'END'
+import threading
+
+import _xxsubinterpreters as interpreters
+
+first, second = threading.Lock(), threading.Lock()
+interpreter = interpreters.create()
+interpreters.run_string(interpreter, 'import time; time.sleep(0.001)')
+interpreters.destroy(interpreter)
+with first:
+    with second:
+        pass
+print('done')
+END
+for version in 3.8 3.10 3.11; do
+	if python=$(cpython $version); then
+		recorded "$version: nested locks after the end of an interpreter" "$python" ends.py
+	else
+		skip "needs python$version: $(how_to_get python$version)" "$version: locks after an interpreter"
+	fi
+done
 unset PYTHONMALLOC
 
 # It ends if a thread sets another one's profile function.
