@@ -551,7 +551,8 @@ void calls_watch_start(void *(*symbol)(const char *))
 
 	*(void **)&add_hook = symbol("PySys_AddAuditHook");
 	*(void **)&is_initialized = symbol("Py_IsInitialized");
-	if (watched || !add_hook || !is_initialized || is_initialized())
+	if (watched || !process.control || !process.control->calls || !add_hook ||
+	    !is_initialized || is_initialized())
 		return;
 	watched = true;
 	add_hook(on_start, NULL);
