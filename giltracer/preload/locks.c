@@ -516,7 +516,7 @@ static __attribute__((noinline)) void note_order(const sem_t *outer, const sem_t
 {
 	uint64_t pair = (uintptr_t)outer * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)inner;
 	_Atomic uint64_t *place = &pairs[mix(pair) % (1 << PAIRS_BITS)];
-	struct self *me = &self;
+	struct self *me = join_self();
 
 	if (*taken_entry(outer) != taken_by(outer, me) || is_signal(outer) || is_signal(inner) ||
 	    !is_recorded(me))
@@ -534,7 +534,8 @@ static void note_gone(const sem_t *sem)
 	_Atomic uint64_t *word;
 	uint64_t bit = pair_bit(sem, &word);
 
-	if (UNLIKELY(atomic_load_explicit(word, memory_order_relaxed) & bit) && is_recorded(&self))
+	if (UNLIKELY(atomic_load_explicit(word, memory_order_relaxed) & bit) &&
+	    is_recorded(join_self()))
 		locks_put(&self, PRELOAD_LOCK_GONE, (uintptr_t)sem, 0, clock_stamp());
 }
 
