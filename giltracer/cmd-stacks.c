@@ -213,7 +213,7 @@ static void look_at_owner(struct locks *l, struct lock_wait *wait)
 	    !memory_u64(pid, type + TYPE_NAME, &text) ||
 	    !memory_read(pid, text, name, sizeof(name)) ||
 	    memcmp(name, "_thread.RLock", sizeof(name)) != 0 ||
-	    !memory_u64(pid, wait->address + 8, &owner))
+	    !memory_u64(pid, wait->address + 8, &owner) || !owner)
 		return;
 	for (size_t i = 0; i < l->snapshot->threads.n; i++)
 		if (l->snapshot->threads.v[i].ident == owner)
