@@ -236,6 +236,10 @@ void diff_text(const struct diff *diff, bool all, FILE *out)
 static void json_fact_side(struct jsonw *w, const char *key, const struct summary *s,
                            enum fact fact)
 {
+	if (fact == FACT_LOCK_WAIT && s->locks_unknown) {
+		jsonw_null(w, key);
+		return;
+	}
 	jsonw_object(w, key);
 	if (fact_kinds[fact].units & UNIT_PERCENT) {
 		jsonw_real(w, "percent", s->percent[fact], 3);

@@ -237,6 +237,9 @@ static void test_locks_unknown(void)
 	CLEANUP(str_done) struct str headline = { 0 };
 	struct diff diff;
 	struct error err = { .text = "" };
+	CLEANUP(free) char *json = NULL;
+	size_t len;
+	FILE *out = open_memstream(&json, &len);
 
 	ok(summary_read(&none, doc, strlen(doc), &err) == 0, "a document is read %s", err.text);
 	is_str(holds("lock_wait>10%", NULL, &none), why, "a limit");
@@ -247,6 +250,10 @@ static void test_locks_unknown(void)
 	diff_init(&diff, &a, &none);
 	diff_add_headline(&headline, &diff);
 	ok(!strstr(str_get(&headline), "locks"), "the headline compares no locks");
+	diff_json(&diff, "1", out);
+	fclose(out);
+	ok(strstr(json, "\"b\": null") > strstr(json, "\"lock_wait\": {"),
+	   "and JSON has no number");
 	diff_done(&diff);
 	summary_done(&a);
 	summary_done(&none);
