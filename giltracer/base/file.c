@@ -5,7 +5,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,19 +267,44 @@ void filewriter_done(struct filewriter *w)
 	*w = (struct filewriter){ 0 };
 }
 
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+static int remove_in(int in, const char *name);
+
+/* Not what is on another file system. */
+static int remove_contents(int in, DIR *dir)
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
-	return remove(path) == 0 || errno == ENOENT ? 0 : -1;
+	struct dirent *entry;
+	struct stat st, parent;
+
+	if (in != AT_FDCWD &&
+	    (fstat(dirfd(dir), &st) < 0 || fstat(in, &parent) < 0 || st.st_dev != parent.st_dev))
+		return 0;
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0 &&
+		    remove_in(dirfd(dir), entry->d_name) < 0)
+			return -1;
+	return 0;
+}
+
+/* By descriptors: others may put a link in the place of a folder meanwhile. */
+static int remove_in(int in, const char *name)
+{
+	CLEANUP(closedir) DIR *dir = NULL;
+	int fd;
+
+	if (unlinkat(in, name, 0) == 0 || errno == ENOENT)
+		return 0;
+	if (errno != EISDIR)
+		return -1;
+	fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	dir = fd < 0 ? NULL : fdopendir(fd);
+	if (dir && remove_contents(in, dir) < 0)
+		return -1;
+	return unlinkat(in, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1;
 }
 
 int file_remove_tree(const char *path, struct error *err)
 {
-	if (nftw(path, remove_one, 16, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0 || errno == ENOENT)
-		return 0;
-	return error_errno(err, "%s: cannot remove", path);
+	return remove_in(AT_FDCWD, path) < 0 ? error_errno(err, "%s: cannot remove", path) : 0;
 }
 
 static int by_name(const struct dirent **a, const struct dirent **b)

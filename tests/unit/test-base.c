@@ -94,6 +94,21 @@ static void test_opts(void)
 	ok(opts_parse(opts, 2, argv_unknown, &err) < 0, "an unknown option is refused");
 }
 
+/* Deeper than a path can be long. */
+static bool make_deep(const char *dir)
+{
+	static const char name[] = "a-name-of-a-folder-of-fifty-two-characters-as-a-test";
+	int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	for (unsigned i = 0; i < 100 && at >= 0; i++) {
+		int next = mkdirat(at, name, 0700) < 0 ? -1 : openat(at, name, O_PATH | O_CLOEXEC);
+
+		close(at);
+		at = next;
+	}
+	return at >= 0 && close(at) == 0;
+}
+
 static void test_file(void)
 {
 	char dir[] = "/tmp/giltracer-test-XXXXXX";
@@ -122,6 +137,7 @@ static void test_file(void)
 	fputs("hello", w.out);
 	ok(filewriter_commit(&w, &err) < 0 && err.code == ENOSPC, "a full disk is an error");
 	filewriter_done(&w);
+	ok(make_deep(dir), "folders can be made that no path names");
 	ok(file_remove_tree(dir, &err) == 0 && access(dir, F_OK) < 0, "a tree is removed");
 	ok(file_remove_tree(dir, &err) == 0, "removing a missing tree is not an error");
 }
