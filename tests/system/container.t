@@ -86,6 +86,7 @@ tells() {
 while IFS='|' read -r who version <&3; do
 	python=${version#* } version=${version%% *}
 	case $version in 3.6 | *t) continue ;; esac
+	[ "$who" = "$bare" ] || $who test -x "$python" || who=$bare
 	options=
 	start "$who" "$python" work
 	joined "$version ($python): from outside"
