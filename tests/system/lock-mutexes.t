@@ -135,13 +135,13 @@ if __name__ == '__main__':
         thread.join()
 END
 
-# waited FILE: the threads that waited, and who released what they mostly waited for.
+# waited FILE: the threads that waited, not only for a moment, and who released what they mostly waited for.
 waited() {
 	json "$1" 'sorted((n[b["waiter_tid"]], n[b["released_by_tid"]])
 		for n in [{t["tid"]: t["name"] for t in d["threads"]}]
 		for w in [{t["tid"]: t["lock_wait_ns"] for t in d["threads"]}]
 		for b in d["lock_blame"] if b["released_by_tid"] and b["wait_ns"] > 0.5 * w[b["waiter_tid"]] and
-		n[b["waiter_tid"]] != "MainThread")'
+		b["wait_ns"] > 0.2 * max(w.values()) and n[b["waiter_tid"]] != "MainThread")'
 }
 
 every_cpython pythons
