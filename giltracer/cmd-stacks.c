@@ -110,6 +110,16 @@ static const char *line_at(struct locks *l, const char *file, uint32_t line)
 	return at;
 }
 
+/* The beginning of the line before; NULL: it is the first one of the text. */
+static const char *line_before(const char *text, const char *line)
+{
+	if (line-- == text)
+		return NULL;
+	while (line > text && line[-1] != '\n')
+		line--;
+	return line;
+}
+
 static size_t indent_of(const char *line)
 {
 	return strspn(line, " \t");
@@ -153,12 +163,13 @@ static bool may_be_same(const char *a, const char *b)
 static bool is_within(struct locks *l, const struct snapshot_frame *frame, const char *expression)
 {
 	const char *line = frame->line ? line_at(l, frame->code->file, frame->line) : NULL;
+	const char *text = line ? line_at(l, frame->code->file, 1) : NULL;
 	size_t indent = line ? indent_of(line) : 0;
 
 	for (uint32_t n = frame->line; line && indent && --n > (uint32_t)frame->code->first_line;) {
 		CLEANUP(free) char *lock = NULL;
 
-		line = line_at(l, frame->code->file, n);
+		line = line_before(text, line);
 		if (!line || indent_of(line) >= indent || strchr("#\n", line[indent_of(line)]))
 			continue;
 		indent = indent_of(line);
