@@ -225,7 +225,7 @@ export function pinInSight() {
 		details = $("details").getBoundingClientRect(),
 		dock = details.right > left ? details.top : innerHeight; // beside or over the timeline
 	if (!row) return;
-	const room = min(tl.viewHeight, dock - top);
+	const room = min(tlBox.clientHeight, dock - top);
 	if (row.y < tlBox.scrollTop + tl.top || row.y + row.h > tlBox.scrollTop + room)
 		tlBox.scrollTop = max(0, row.y - tl.top - 60);
 	const under = top + row.y + row.h - tlBox.scrollTop - dock;
