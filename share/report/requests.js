@@ -82,8 +82,7 @@ const whatOf = p => (p.what ? " in " + p.what.name : "");
 function causeOf(p) {
 	if (p.kind === "gil")
 		return p.what ? "waits for the GIL, held" + whatOf(p) : "waits for the GIL, held for short";
-	if (p.kind === "released")
-		return CAUSES.released[0] + " " + crowdLabel(crowdOf(p.who));
+	if (p.kind === "released") return CAUSES.released[0] + " " + crowdLabel(crowdOf(p.who));
 	return CAUSES[p.kind][0] + (p.asleep ? whatOf(p) : "");
 }
 
