@@ -230,6 +230,7 @@ export async function agreeStatic(page, report, name) {
 	const found = await page.evaluate(() =>
 		[...document.querySelectorAll("#static table")].map(t => ({
 			caption: t.caption.textContent,
+			locks: [...t.tHead.rows[0].cells].some(c => /^lock wait/i.test(c.textContent)),
 			rows: [...t.tBodies[0].rows].map(tr => [...tr.cells].map(c => c.textContent)),
 		})),
 	);
@@ -238,6 +239,7 @@ export async function agreeStatic(page, report, name) {
 		),
 		ms = ns => ns / 1e6,
 		share = (part, whole) => (whole ? (part / whole) * 100 : 0);
+	const locks = found.some(t => t.caption.startsWith("Threads,") && t.locks);
 	const inLine = report.starvation.reduce((n, r) => n + r.runnable_ns, 0);
 	const want = [
 		[
@@ -247,7 +249,8 @@ export async function agreeStatic(page, report, name) {
 				return [
 					who.get(t.tid),
 					ms(t.total_ns),
-					share(t.no_gil_ns, t.total_ns),
+					share(t.no_gil_ns - (t.lock_wait_ns || 0), t.total_ns),
+					...(locks ? [share(t.lock_wait_ns, t.total_ns)] : []),
 					share(t.hold_ns, t.total_ns),
 					share(t.wait_ns, t.total_ns),
 					share(t.free_wait_ns, t.total_ns),
