@@ -407,12 +407,12 @@ void stacked_thread(const struct analysis *a, uint32_t thread, const struct stac
 		const struct slice *c = call < n ? &st->v[call] : NULL;
 		const struct span *span = i < lane->spans.n ? &lane->spans.v[i] : NULL;
 
-		if (c && (!span || c->start_ns < span->start_ns)) {
-			open_call(&s, c->start_ns, c->start_ns + c->dur_ns, calls_from() + c->name);
-			call++;
-		} else {
+		if (span && (!c || span->start_ns <= c->start_ns)) {
 			open_span(&s, span, lane_span_end(lane, i), !st);
 			i++;
+		} else if (c) {
+			open_call(&s, c->start_ns, c->start_ns + c->dur_ns, calls_from() + c->name);
+			call++;
 		}
 	}
 	close_until(&s, UINT64_MAX);
