@@ -37,8 +37,8 @@ fi
 start() {
 	user="$1 TMPDIR=$PWD/user" python=$2
 	shift 2
-	case $user in
-	"$bare "*) first='unshare -mpf --kill-child' then=$bare ;;
+	case $(id -u),$user in
+	"0,$bare "*) first='unshare -mpf --kill-child' then=$bare ;;
 	*) first="$user unshare -Urmpf --kill-child" then=env ;;
 	esac
 	begun $first sh -e inside.sh "$options" $then "$python" -W ignore /tmp/join.py "$@" ready go
@@ -86,6 +86,8 @@ tells() {
 while IFS='|' read -r who version <&3; do
 	python=${version#* } version=${version%% *}
 	case $version in 3.6 | *t) continue ;; esac
+	# The container does not see them: another folder with the same interpreters is tested.
+	case $(readlink -f "$python") in /tmp/* | /var/tmp/* | /dev/shm/*) continue ;; esac
 	[ "$who" = "$bare" ] || $who test -x "$python" || who=$bare
 	options=
 	start "$who" "$python" work
@@ -154,6 +156,9 @@ while read -r line <&4; do
 	case $line in *'recording process'*) break ;; esac
 done
 ok 'a flight recorder' $user "$GILTRACER" snapshot -p "$pid" --json user/out.json -o user/out.html
+while [ "$(json user/out.json 'd["hogs"] != []')" = False ]; do # the program has not held the GIL yet
+	$user "$GILTRACER" snapshot -p "$pid" --json user/out.json -o user/out.html 2>err || break
+done
 tells
 kill -INT $giltracer
 cat <&4 >/dev/null

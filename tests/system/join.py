@@ -234,6 +234,7 @@ def wait_in_semaphore(lock, end, limit):
 def wait_in_flock(lock, end, limit):
     with open(LOCK) as file:
         fcntl.flock(file, fcntl.LOCK_EX)
+    os.unlink(LOCK)
     return True
 
 
