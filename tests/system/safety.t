@@ -110,6 +110,7 @@ if unshare -m true 2>/dev/null; then
 	exits 0 'on an overlay' unshare -m sh on-overlay "$python" "$lib" "$scratch/venv" plain uprobes
 	ok '  two programs are recorded at once' test -e ran-meanwhile
 	rm -f ran-meanwhile
+	removed
 	exits 125 'copied up by the overlay while another records' \
 		unshare -m sh on-overlay "$python" "$lib" "$scratch/venv" touched uprobes
 	like "$(cat err)" 'has not inserted the probes of .* an overlay copied the file' \
@@ -117,6 +118,7 @@ if unshare -m true 2>/dev/null; then
 	ok '  the program is not run' test ! -e ran-meanwhile
 	ok '  and the next one is recorded' test -e ran
 	rm -f ran
+	removed
 	exits 0 '  by the library, if it may' \
 		unshare -m sh on-overlay "$python" "$lib" "$scratch/venv" touched auto
 	like "$(cat err)" 'by a preloaded library .* has not inserted the probes' '  it says so'
