@@ -2,12 +2,11 @@
 """Describe the code objects of this process, so that an address becomes a function and a line.
 
 Runs in the traced interpreter (CPython 3.6 and later) when tracing has ended; the format is that of
-giltracer/python/pycode.h. No module with a Python file is imported, because the program may have a
-file of the same name: gc and _struct are built in, or extensions that nobody replaces.
+giltracer/python/pycode.h. No module with a file is imported: the program may have a file of the same name, or have
+lost the right to read it.
 """
 import gc
 import sys
-from _struct import pack
 
 CODE = type((lambda: 0).__code__)
 FUNCTION = type(lambda: 0)
@@ -54,18 +53,22 @@ def reachable_codes(frames, more=()):
     return codes.values()
 
 
+def number(value, size):
+    return value.to_bytes(size, 'little')
+
+
 def text(string):
     data = string.encode('utf-8', 'surrogatepass')
-    return pack('<I', len(data)) + data
+    return number(len(data), 4) + data
 
 
 def describe(code, ours):
+    start = number(id(code), 8) + number(max(code.co_firstlineno, 0), 4)
     if code.co_filename in ours:
-        return pack('<QIIII', id(code), max(code.co_firstlineno, 0), 0, 0, 0)
+        return start + bytes(12)
     table = code.co_linetable if sys.version_info >= (3, 10) else code.co_lnotab
-    return b''.join((pack('<QI', id(code), max(code.co_firstlineno, 0)),
-                     text(getattr(code, 'co_qualname', code.co_name)), text(code.co_filename),
-                     pack('<I', len(table)), table))
+    return b''.join((start, text(getattr(code, 'co_qualname', code.co_name)), text(code.co_filename),
+                     number(len(table), 4), table))
 
 
 def listed(more=(), ours=()):
@@ -73,5 +76,5 @@ def listed(more=(), ours=()):
     do not belong to a function."""
     codes = reachable_codes(sys._current_frames().values(), more)
     base = CODE.__basicsize__ if sys.version_info >= (3, 11) else 0
-    head = b'GTCODES1' + pack('<BBHIQ', sys.version_info[0], sys.version_info[1], 0, base, len(codes))
-    return head + b''.join(describe(code, ours) for code in codes)
+    head = b'GTCODES1' + bytes((sys.version_info[0], sys.version_info[1], 0, 0)) + number(base, 4)
+    return head + number(len(codes), 8) + b''.join(describe(code, ours) for code in codes)

@@ -126,8 +126,7 @@ if __name__ == '__main__':
     main()
 END
 known='[t["holds"] > 0 and t["unknown_ns"] < 0.5 * t["total_ns"] for t in d["threads"] if not t["main"]]'
-# By uprobes, a part of a function may have no file.
-place='{f["file"].rsplit("/", 1)[-1] for f in d["functions"] if f["function"] == "spin" and f["file"]}'
+place='{f["file"].rsplit("/", 1)[-1] for f in d["functions"] if f["function"] == "spin"}'
 without_channel() {
 	for how in 'early 4096' 'late 4096' 'early 10000' 'late 10000'; do
 		# shellcheck disable=SC2086 # words
