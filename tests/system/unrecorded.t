@@ -165,6 +165,8 @@ def restrict(how):
     program = ctypes.create_string_buffer(struct.pack('HxxxxxxQ', len(code), ctypes.addressof(filters)))
     address = ctypes.c_void_p(ctypes.addressof(program))
     libc = ctypes.CDLL(None)
+    # glibc loads it when a thread is ended by pthread_exit, as daemon threads are while the interpreter ends.
+    ctypes.CDLL('libgcc_s.so.1')
     libc.prctl(38, 1, 0, 0, 0)
     # For all threads by the second way.
     return libc.prctl(22, ctypes.c_ulong(2), address, 0, 0) if how == 'prctl' else libc.syscall(317, 1, 1, address)
