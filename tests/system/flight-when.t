@@ -18,7 +18,7 @@ def spin():
         sum(range(500))
 
 def stall():
-    libc.usleep(300000)
+    libc.usleep(400000)
 
 threads = [threading.Thread(target=spin, name=name) for name in sys.argv[2:]]
 for thread in threads:
@@ -42,9 +42,9 @@ watched() {
 
 expected='0 1'
 watched 'gil_wait>200ms' 1 waiter
-like "$(cat err)" 'thread [0-9]* of process [0-9]* waited for the GIL for [2-9][0-9][0-9]\.. ms: report: reports/' \
+like "$(cat err)" 'thread [0-9]* of process [0-9]* waited for the GIL for [3-9][0-9][0-9]\.. ms: report: reports/' \
 	'  it says who waited and for how long'
-ok '  the report says for what' grep -q 'libc.usleep(300000)' reports/*.html
+ok '  the report says for what' grep -q 'libc.usleep(400000)' reports/*.html
 watched 'gil_kept > 0.2s' 1 waiter
 like "$(cat err)" 'thread [0-9]* of process [0-9]* kept the GIL after a request for [2-9][0-9][0-9]' '  it says who did'
 watched 'gil_hold>200ms' 1
@@ -109,8 +109,8 @@ END
 	wait $giltracer || status=$?
 	is $status 0 'a program that runs already is recorded' || cat said
 	wait $pid
-	like "$(cat said)" 'waited for the GIL for [2-9][0-9][0-9]\.. ms: report: reports/' '  and so is its wait'
-	ok '  in a report that says for what' grep -q 'libc.usleep(300000)' reports/*.html
+	like "$(cat said)" 'waited for the GIL for [3-9][0-9][0-9]\.. ms: report: reports/' '  and so is its wait'
+	ok '  in a report that says for what' grep -q 'libc.usleep(400000)' reports/*.html
 fi
 
 # The second for which items of an example's queue wait now and then is told by a report that nobody asked for.
