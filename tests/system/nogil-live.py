@@ -4,9 +4,11 @@
     nogil-live.py READY GO    READY is a FIFO that gets the thread ids of computer, waiter and sleeper; the
                               program ends when GO has a line
 """
+import os
 import sys
 import threading
 
+FUTEX = '98' if os.uname().machine == 'aarch64' else '202'
 lock = threading.Lock()
 stop = False
 
@@ -18,13 +20,19 @@ def compute(depth):
         sum(range(100))
 
 
-def wait():
+def wait(reached):
+    reached.append(True)
     with lock:  # the wait
         pass
 
 
 def sleep(event):
     event.wait()
+
+
+def sleeps(tid):
+    with open('/proc/self/task/%d/syscall' % tid) as call:
+        return call.read().split()[0] == FUTEX
 
 
 def churn():
@@ -39,7 +47,7 @@ def churn():
 
 def main(ready, go):
     global stop
-    event, ids = threading.Event(), {}
+    event, reached, ids = threading.Event(), [], {}
     started = threading.Barrier(4)
 
     def run(function, *args):
@@ -48,12 +56,14 @@ def main(ready, go):
         function(*args)
 
     threads = [threading.Thread(target=run, args=args, name=name) for name, args in (
-        ('computer', (compute, 3)), ('waiter', (wait,)), ('sleeper', (sleep, event)))]
+        ('computer', (compute, 3)), ('waiter', (wait, reached)), ('sleeper', (sleep, event)))]
     threads.append(threading.Thread(target=churn, name='churn'))
     with lock:
         for thread in threads:
             thread.start()
         started.wait()
+        while not (event._cond._waiters and reached and sleeps(ids['sleeper']) and sleeps(ids['waiter'])):
+            os.sched_yield()
         with open(ready, 'w') as out:
             print(ids['computer'], ids['waiter'], ids['sleeper'], file=out)
         with open(go) as line:

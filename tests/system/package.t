@@ -106,7 +106,8 @@ cat >locks.py <<'END'
 import xml.etree.ElementTree as tree
 found = {c.get("name"): {p.get("name"): p.get("value") for p in c.iter("property")}
          for c in tree.parse("locks.xml").iter("testcase")}
-assert int(found["test_lock"]["lock_wait_ns"]) > 1.4e8 > int(found["test_alone"]["lock_wait_ns"]), found
+# One of the three waits 50 ms, one 100 ms; each at first for a CPU, perhaps.
+assert int(found["test_lock"]["lock_wait_ns"]) > 9e7 > int(found["test_alone"]["lock_wait_ns"]), found
 assert "hold (test_it.py:" in found["test_lock"]["lock_function"], found
 END
 ok 'and properties of it' "$python" locks.py
