@@ -8,19 +8,8 @@ library=$top_builddir/giltracer/preload/libgiltracer-preload.so
 
 # start PYTHON [REST]: gils.py under it; its id in $pid, those of its interpreters in $ids.
 start() {
-	rm -f ready go
-	mkfifo ready go
-	"$1" "$top_srcdir/tests/system/gils.py" ready go ${2:+"$2"} &
-	pid=$!
-	read -r ids <ready
-	exec 4>go
-}
-
-finish() {
-	exec 4>&-
-	status=0
-	wait $pid || status=$?
-	is $status 0 "$1: the program ends as without giltracer"
+	begun "$1" "$top_srcdir/tests/system/gils.py" ready go ${2:+"$2"}
+	ids=$(cat told)
 }
 
 # look WHAT NAME [ARG…]: gils-live.py finds no error.
@@ -38,7 +27,7 @@ while read -r version python <&3; do
 	case $version in
 	3.8* | 3.9* | 3.10* | 3.11*)
 		look stacks "$version: with one GIL, no thread is accused in another's place" "$GILTRACER" $pid
-		finish "$version"
+		unharmed "$version"
 		continue
 		;;
 	esac
@@ -56,7 +45,7 @@ while read -r version python <&3; do
 	ok '  as text' "$GILTRACER" top -p $pid -n 1
 	like "$(cat out)" 'has the GIL: .* [0-9]+ ~[0-9]+% of interpreter [0-9]+ in spin_' \
 		'  with the interpreters'
-	finish "$version"
+	unharmed "$version"
 	rm -rf totals && mkdir totals
 	export LD_PRELOAD="$library" GILTRACER_TOTALS="$scratch/totals"
 	start "$python" 0.002
@@ -64,7 +53,7 @@ while read -r version python <&3; do
 	ok '  exact times' "$GILTRACER" top -p $pid -n 3 --json
 	mv out free.json
 	look free '  for which the GIL is free that is held longest' free.json
-	finish "$version"
+	unharmed "$version"
 	unset OWN
 done 3<interpreters
 ok 'there were interpreters' test -s interpreters

@@ -5,19 +5,8 @@
 
 # start PYTHON: start live.py; sets $pid, and $tids to the ids of its threads.
 start() {
-	rm -f ready go
-	mkfifo ready go
-	"$1" "$top_srcdir/tests/system/live.py" ready go &
-	pid=$!
-	read -r tids <ready
-}
-
-# finish: let the program end as it would without giltracer.
-finish() {
-	echo >go
-	status=0
-	wait $pid || status=$?
-	is $status 0 "$1: the program ends as without giltracer"
+	begun "$1" "$top_srcdir/tests/system/live.py" ready go
+	tids=$(cat told)
 }
 
 every_cpython interpreters
@@ -27,13 +16,13 @@ while read -r version python <&3; do
 	# shellcheck disable=SC2086 # three ids
 	is "$(python3 "$top_srcdir/tests/system/stacks-live.py" "$GILTRACER" $pid $tids 20)" '' \
 		"$version: holder first, waiter and sleeper, with function, file and line"
-	finish "$version"
+	unharmed "$version"
 done 3<interpreters
 if python36=$(cpython 3.6); then
 	start "$python36"
 	ok '3.6, whose GIL has no place of its own' "$GILTRACER" stacks -p $pid
 	like "$(cat out)" 'holder of the GIL is unknown' '  says that its holder is not known'
-	finish 3.6
+	unharmed 3.6
 fi
 ok 'there were interpreters' test -s interpreters
 
@@ -72,7 +61,7 @@ done
 refuses 'a thread' "$tid is a thread of process $pid" "$tid"
 exits 125 'metrics of a program that counts nothing' "$GILTRACER" metrics -p $pid
 like "$(cat err)" "process $pid does not count its GIL's time" '  are refused'
-finish 'text'
+unharmed 'text'
 
 sh -c 'exit 0' &
 gone=$!

@@ -9,20 +9,9 @@ program=$top_srcdir/tests/system/nogil-live.py
 # start COMMAND…: start the program with this interpreter, and $works; sets $pid, and $tids to what it writes.
 works=
 start() {
-	rm -f ready go
-	mkfifo ready go
 	# shellcheck disable=SC2086 # a word or none
-	"$@" "$program" ready go $works &
-	pid=$!
-	read -r tids <ready
-}
-
-# finish NAME: let the program end.
-finish() {
-	echo >go
-	status=0
-	wait $pid || status=$?
-	is $status 0 "$1: the program ends as without giltracer"
+	begun "$@" "$program" ready go $works
+	tids=$(cat told)
 }
 
 # looks COUNT GILS: print what is wrong with that many looks at the stacks.
@@ -77,13 +66,13 @@ is "$(json sampled.json '[t["running"] > 0.9 * t["samples"] for t in d["samples"
 	if t["tid"] == '"${tids%% *}"']')" '[True]' '  and who runs'
 like "$(cat text)" '~runnable%' '  in a table'
 unlike "$(cat text)" 'gil wait%|has gil%|the GIL  ' '  without a GIL'
-finish 'off'
+unharmed 'off'
 
 start env PYTHON_GIL=1 "$python"
 is "$(looks 20 1)" '' 'a GIL that an option turns on has a holder'
 ok 'top' "$GILTRACER" top -p $pid -n 1
 like "$(cat out)" 'has the GIL: .*~[0-9]+%' '  shows it'
-finish 'on'
+unharmed 'on'
 
 # The library, loaded while the program runs, by a user without any privilege.
 unprivileged='setpriv --inh-caps=-all --bounding-set=-all'
@@ -98,7 +87,7 @@ line=$(grep -n '# the line' "${program%live.py}join.py" | cut -d: -f1)
 program=${program%live.py}join.py
 for session in first again works; do
 	if [ $session != again ]; then
-		[ $session = first ] || finish 'joined'
+		[ $session = first ] || unharmed 'joined'
 		[ $session = first ] || works=works
 		# shellcheck disable=SC2086 # words
 		start $unprivileged "$python"
@@ -116,7 +105,7 @@ for session in first again works; do
 done
 is "$(json works.json '[t["lock_wait_ns"] + t["spinning_ns"] > 0 for t in d["threads"]
 	if t["name"] == "MainThread"]')" '[True]' 'a main thread that works waits, too'
-finish 'joined'
+unharmed 'joined'
 
 leaves_nothing
 done_testing

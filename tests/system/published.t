@@ -57,15 +57,10 @@ while read -r version python <&3; do
 	ok '  as with a definition' "$GILTRACER" probes --python "$python"
 	is "$(sed 's/^group .*//' new)" "$(sed 's/^group .*//' out)" '  at the same places'
 
-	rm -f ready go
-	mkfifo ready go
-	"$python" "$top_srcdir/tests/system/live.py" ready go &
-	pid=$!
-	read -r tids <ready
-	# shellcheck disable=SC2086 # three ids
-	is "$(python3 "$top_srcdir/tests/system/stacks-live.py" "$without" $pid $tids 5)" '' \
+	begun "$python" "$top_srcdir/tests/system/live.py" ready go
+	# shellcheck disable=SC2046 # three ids
+	is "$(python3 "$top_srcdir/tests/system/stacks-live.py" "$without" $pid $(cat told) 5)" '' \
 		'  and it is read while it runs: holder, waiter and sleeper, with function, file and line'
-	echo >go
-	wait $pid
+	unharmed "$version"
 done 3<interpreters
 done_testing
