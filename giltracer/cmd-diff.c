@@ -102,7 +102,7 @@ static int write_html(const struct diff *diff, const struct options *options, FI
 	int status = 0;
 
 	for (unsigned i = 0; i < 2 && status == 0; i++) {
-		status = session_open(&opened[i], paths[i], err);
+		status = session_open(&opened[i], paths[i], false, err);
 		if (status == 0)
 			of[i] = analysis_new(opened_recording(opened[i]));
 	}

@@ -121,7 +121,7 @@ static int dump_preload(const struct dump *dump, struct error *err)
 {
 	struct source *source;
 
-	if (from_preload_open(&source, dump->path, NULL, err) < 0)
+	if (from_preload_open(&source, dump->path, NULL, NULL, err) < 0)
 		return -1;
 	if (!source->stats.bytes) {
 		source_close(source);
@@ -147,7 +147,7 @@ static int dump_calls(const struct dump *dump, struct error *err)
 	const struct from_calls_options options = { 0 };
 
 	if ((is_folder(dump->path) ? from_calls_read(&slices, dump->path, &options, err)
-	                           : from_viztracer_read(&slices, dump->path, 0, err)) < 0)
+	                           : from_viztracer_read(&slices, dump->path, 0, NULL, err)) < 0)
 		return -1;
 	for (size_t i = 0; i < slices->thread_count; i++)
 		print_calls(stdout, slices, &slices->threads[i]);

@@ -9,10 +9,13 @@
 #include "cmd.h"
 #include "export/export.h"
 
-static int make(const char *dir, unsigned format, const char *path, struct error *err)
+static int make(const char *dir, unsigned format, const char *path, bool confidential,
+                struct error *err)
 {
 	const struct report_document document = { export_formats[format].write, path };
-	const struct report_outputs outputs = { .documents = &document, .document_count = 1 };
+	const struct report_outputs outputs = { .confidential = confidential,
+		                                .documents = &document,
+		                                .document_count = 1 };
 
 	if (!dir || format == EXPORT_FORMAT_COUNT)
 		return error_set(err, EINVAL, "%s is expected (see giltracer export --help)",
@@ -31,10 +34,11 @@ static int export_run(int argc, char **argv, struct error *err)
 {
 	const char *dir = NULL, *path = "-", *names[EXPORT_FORMAT_COUNT + 1];
 	unsigned format = EXPORT_FORMAT_COUNT;
-	bool help = false, verbose = false, quiet = false;
+	bool help = false, verbose = false, quiet = false, confidential = false;
 	const struct opt opts[] = {
 		OPT_CHOICE('f', "format", "FORMAT", &format, names, "the format, see below"),
 		OPT_STR('o', "output", "FILE", &path, "the file to write (standard output)"),
+		CONFIDENTIAL_OPT(&confidential),
 		OPT_FLAG('v', "verbose", &verbose, "print more messages"),
 		OPT_FLAG('q', "quiet", &quiet, "print errors only"),
 		OPT_FLAG('h', "help", &help, "show this help"),
@@ -47,7 +51,7 @@ static int export_run(int argc, char **argv, struct error *err)
 		return -1;
 	if (verbose || quiet)
 		log_set_level(quiet ? LOG_ERROR : LOG_DEBUG);
-	return help ? cmd_help(&cmd_export, opts) : make(dir, format, path, err);
+	return help ? cmd_help(&cmd_export, opts) : make(dir, format, path, confidential, err);
 }
 
 const struct cmd cmd_export = {

@@ -68,6 +68,7 @@ static int report_run(int argc, char **argv, struct error *err)
 		OPT_STR(0, "markdown", "FILE", &request.outputs.markdown,
 		        "write the findings as Markdown; - is stdout"),
 		EXPORT_OPT(&request.exports),
+		CONFIDENTIAL_OPT(&request.outputs.confidential),
 		ANNOTATE_OPT(&request.annotate),
 		FAIL_ON_OPT(&request.conditions),
 		OPT_FLAG('v', "verbose", &request.verbose, "print more messages"),

@@ -29,6 +29,7 @@ struct run_options {
 	const struct report_document *documents;
 	size_t document_count;
 	unsigned annotate;
+	bool confidential;
 	struct fail_on fail_on;
 };
 
@@ -62,6 +63,7 @@ static void report_in_child(const struct run_options *options, const char *dir)
 static void report_in_child(const struct run_options *options, const char *dir)
 {
 	const struct report_outputs outputs = {
+		.confidential = options->confidential,
 		.html = options->html,
 		.json = options->json,
 		.markdown = options->markdown,
@@ -262,6 +264,7 @@ static int run_run(int argc, char **argv, struct error *err)
 		        "write the findings as Markdown; - is stdout"),
 		EXPORT_OPT(&exports),
 		ANNOTATE_OPT(&options.annotate),
+		CONFIDENTIAL_OPT(&options.confidential),
 		RECORD_OPTS(&options.record),
 		FAIL_ON_OPT(&conditions),
 		OPT_STR(0, "keep", "DIR", &options.keep,

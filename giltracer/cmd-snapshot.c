@@ -59,6 +59,7 @@ static int snapshot_run(int argc, char **argv, struct error *err)
 		        "the report (giltracer.html); - is stdout"),
 		OPT_STR(0, "json", "FILE", &outputs.json,
 		        "write the same facts as JSON; - is stdout"),
+		CONFIDENTIAL_OPT(&outputs.confidential),
 		OPT_STR(0, "keep", "DIR", &keep, "keep the session folder, for giltracer report"),
 		OPT_FLAG('q', "quiet", &quiet, "print errors only; no table"),
 		OPT_FLAG('h', "help", &help, "show this help"),

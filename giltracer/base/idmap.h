@@ -14,7 +14,8 @@
 
 /*
  * Hashes of numbers and texts. They depend on a seed that differs from process to process, so that
- * nobody can construct a file whose keys collide. Output must not depend on them.
+ * nobody can construct a file whose keys collide. Output must not depend on them, apart from what
+ * session/privacy.c makes unrecognisable.
  */
 
 struct hash_seed {

@@ -14,6 +14,7 @@
 #include "base/thread.h"
 #include "model/model.h"
 #include "report/phrases.h"
+#include "session/privacy.h"
 #include "trace/calls/from_calls.h"
 #include "trace/perf/from_perf.h"
 #include "trace/preload/from_preload.h"
@@ -32,6 +33,7 @@ struct job {
 	const struct session *session;
 	const struct session_pass *pass;
 	const char *dir;
+	const struct privacy *privacy;
 	struct loaded *loaded;
 	struct error err;
 	int status;
@@ -166,7 +168,7 @@ static void finish(struct loaded *loaded, unsigned cpus)
 static struct source *with_wakeups(const struct job *job, struct source *source)
 {
 	CLEANUP(free) char *path = file_in(job->dir, job->pass->wakeups);
-	const struct from_perf_options options = { .machine = true };
+	const struct from_perf_options options = { .machine = true, .privacy = job->privacy };
 	struct source *wakeups;
 	struct error err;
 
@@ -190,13 +192,13 @@ static int open_preload(const struct job *job, const char *folder,
 
 	job->loaded->locks_known = true;
 	if (!job->pass->switches)
-		return from_preload_open(ret, folder, NULL, err);
+		return from_preload_open(ret, folder, NULL, job->privacy, err);
 	path = file_in(job->dir, job->pass->switches);
 	if (from_perf_open(&perf, path, options, &ignored) < 0) {
 		add_warning(job->loaded, "%s: thread states are unknown", ignored.text);
-		return from_preload_open(ret, folder, NULL, err);
+		return from_preload_open(ret, folder, NULL, job->privacy, err);
 	}
-	if (from_preload_open(&gil, folder, perf, err) < 0) {
+	if (from_preload_open(&gil, folder, perf, job->privacy, err) < 0) {
 		source_close(perf);
 		return -1;
 	}
@@ -220,7 +222,7 @@ static struct source *with_held(const struct job *job, struct source *perf)
 	if (is_stacks(job->pass) || !is_native(job->session) || !job->pass->python_trace)
 		return perf;
 	path = file_in(job->dir, job->pass->python_trace);
-	if (from_preload_open(&held, path, perf, &err) < 0) {
+	if (from_preload_open(&held, path, perf, job->privacy, &err) < 0) {
 		add_warning(job->loaded,
 		            "%s: waits for locks are missing, and a hold of the GIL counts for the "
 		            "function in which it ended",
@@ -244,7 +246,7 @@ static int open_handover(const struct job *job, const struct from_perf_options *
 	with.with = *ret;
 	with.library = true;
 	job->loaded->locks_known = true;
-	if (from_preload_open(&library, folder, *ret, err) < 0)
+	if (from_preload_open(&library, folder, *ret, job->privacy, err) < 0)
 		return -1;
 	if (from_perf_open(&switches, path, &with, err) < 0) {
 		source_close(library);
@@ -274,6 +276,7 @@ static int open_events(const struct job *job, const char *file, struct error *er
 		.code = loaded->code,
 		.library = pass->preload && !pass->perf_data,
 		.late_gil = minor_version(session) == 6,
+		.privacy = job->privacy,
 	};
 	struct source *source;
 
@@ -319,7 +322,7 @@ static int load_samples(struct job *job)
 	if (!pass->samples)
 		return 0;
 	path = file_in(job->dir, pass->samples);
-	if (samples_open(&job->loaded->samples, path, &err) == 0)
+	if (samples_open(&job->loaded->samples, path, job->privacy, &err) == 0)
 		return 0;
 	if (!pass->perf_data && !pass->preload) {
 		job->err = err;
@@ -407,7 +410,8 @@ static int read_events(struct job *job)
 static int read_slices(struct job *job)
 {
 	CLEANUP(free) char *path = NULL;
-	struct from_calls_options options = { 0 };
+	CLEANUP(free) char *why = NULL;
+	struct from_calls_options options = { .privacy = job->privacy };
 	struct loaded *loaded = job->loaded;
 
 	if (!job->pass->python_trace) {
@@ -418,10 +422,13 @@ static int read_slices(struct job *job)
 	path = file_in(job->dir, job->pass->python_trace);
 	options.start_ns = job->session->flight_ns ? job->pass->start_ns : 0;
 	options.end_ns = job->pass->stop_ns;
-	if ((is_native(job->session)
-	             ? from_calls_read(&loaded->slices, path, &options, &job->err)
-	             : from_viztracer_read(&loaded->slices, path, 0, &job->err)) < 0)
-		say_trace_unread(&loaded->note, job->err.text);
+	if ((is_native(job->session) ? from_calls_read(&loaded->slices, path, &options, &job->err)
+	                             : from_viztracer_read(&loaded->slices, path, 0, job->privacy,
+	                                                   &job->err)) < 0) {
+		why = xstrdup(job->err.text);
+		privacy_of_sentence(job->privacy, &why);
+		say_trace_unread(&loaded->note, why);
+	}
 	return 0;
 }
 
@@ -554,7 +561,7 @@ static void cost_calls(struct loaded *loaded)
 }
 
 int report_load(struct loaded **ret, const struct session *session, const char *dir,
-                struct error *err)
+                const struct privacy *privacy, struct error *err)
 {
 	size_t count = session->pass_count;
 	struct loaded *loaded = xcalloc(count, sizeof(*loaded));
@@ -564,6 +571,7 @@ int report_load(struct loaded **ret, const struct session *session, const char *
 		jobs[i].session = session;
 		jobs[i].pass = &session->passes[i / 2];
 		jobs[i].dir = dir;
+		jobs[i].privacy = privacy;
 		jobs[i].loaded = &loaded[i / 2];
 		start(&jobs[i], i % 2 ? run_slices : run_events);
 	}

@@ -9,6 +9,8 @@
 #include "report/report.h"
 #include "session/session.h"
 
+struct privacy;
+
 /**
  * The data of a pass.
  * @note: why there are no slices, "" if unknown
@@ -32,9 +34,10 @@ struct loaded {
 };
 
 /* Read one struct loaded per pass of the session, which was read from dir; free with
- * report_unload. A Python-side trace that cannot be read is omitted from the report. */
+ * report_unload. A Python-side trace that cannot be read is omitted from the report. privacy: for all
+ * names, borrowed until then; NULL: nothing is hidden. */
 int report_load(struct loaded **ret, const struct session *session, const char *dir,
-                struct error *err);
+                const struct privacy *privacy, struct error *err);
 void report_unload(struct loaded *loaded, size_t count);
 
 #endif

@@ -15,7 +15,9 @@
 #include "base/log.h"
 #include "report/annotate.h"
 #include "report/load.h"
+#include "report/phrases.h"
 #include "report/report.h"
+#include "session/privacy.h"
 #include "trace/preload/from_preload.h"
 
 static void fill_python(struct recording_python *ret, const struct session *session)
@@ -155,10 +157,12 @@ static int write_all(const struct analysis *a, const struct report_outputs *outp
 
 /**
  * A session that has been read.
+ * @privacy: NULL: nothing is hidden
  * @host: in one line; the rest is what its recording borrows
  */
 struct opened {
 	struct session *session;
+	struct privacy *privacy;
 	struct loaded *loaded;
 	struct sources sources;
 	struct recording_pass *passes;
@@ -183,6 +187,7 @@ void session_close(struct opened *o)
 	free(o->notes);
 	free(o->host);
 	session_free(o->session);
+	privacy_free(o->privacy);
 	free(o);
 }
 
@@ -226,7 +231,7 @@ static int load(struct opened *o, const char *dir, struct error *err)
 	struct error ignored;
 
 	log_progress("reading the recording");
-	if (report_load(&o->loaded, session, dir, err) < 0)
+	if (report_load(&o->loaded, session, dir, o->privacy, err) < 0)
 		return -1;
 	for (size_t i = 0; i < session->pass_count; i++)
 		for (size_t k = 0; k < o->loaded[i].warnings.n; k++)
@@ -234,6 +239,8 @@ static int load(struct opened *o, const char *dir, struct error *err)
 			         o->loaded[i].warnings.v[k]);
 	if (sources_read(&o->sources, dir, &ignored) < 0)
 		log_warn("%s: the report shows no lines of the program", ignored.text);
+	if (o->privacy)
+		privacy_of_sources(o->privacy, &o->sources);
 	fill_recording(o);
 	return 0;
 }
@@ -314,15 +321,27 @@ static int cut_flight(struct session *session, const char *dir, struct error *er
 	return 0;
 }
 
-int session_open(struct opened **ret, const char *dir, struct error *err)
+/* Before anything else is read, so that nothing that must be hidden gets further. */
+static void hide(struct opened *o)
+{
+	o->privacy = privacy_new();
+	privacy_of_session(o->privacy, o->session);
+	session_add_note(o->session, "confidential", 1, phrase(PHRASE_confidential));
+}
+
+int session_open(struct opened **ret, const char *dir, bool confidential, struct error *err)
 {
 	struct opened *o = xcalloc(1, sizeof(*o));
 	int status = session_read(&o->session, dir, err);
 
 	if (status == 0) {
 		find_names(o->session, dir);
-		status = cut_flight(o->session, dir, err) < 0 ? -1
-		         : o->session->pass_count
+		status = cut_flight(o->session, dir, err);
+	}
+	if (status == 0) {
+		if (confidential)
+			hide(o);
+		status = o->session->pass_count
 		                 ? load(o, dir, err)
 		                 : error_set(err, ENODATA, "%s: the session has no recording", dir);
 	}
@@ -340,7 +359,7 @@ int report_session(const char *dir, const struct report_outputs *outputs, struct
 	struct analysis *analysis;
 	int status;
 
-	if (session_open(&opened, dir, err) < 0)
+	if (session_open(&opened, dir, outputs->confidential, err) < 0)
 		return -1;
 	analysis = analysis_new(&opened->recording);
 	if (outputs->summary)

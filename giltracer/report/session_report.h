@@ -12,6 +12,10 @@
 /* Writes a document of the analysis to out; the caller that opened out checks it for errors. */
 typedef int report_writer(const struct analysis *analysis, FILE *out, struct error *err);
 
+#define CONFIDENTIAL_OPT(value)            \
+	OPT_FLAG(0, "confidential", value, \
+	         "for somebody outside: hide paths, arguments, names of user and host, secrets")
+
 struct report_document {
 	report_writer *write;
 	const char *path; /* "-" is stdout */
@@ -19,6 +23,7 @@ struct report_document {
 
 /**
  * What to write; NULL: omit it.
+ * @confidential: for somebody outside, see session/privacy.h
  * @html, @json, @markdown: files; "-" is stdout
  * @summary: the recording in numbers; free with summary_done, even after an error
  * @text: destination of the terminal report
@@ -26,6 +31,7 @@ struct report_document {
  * @documents: in other formats, see export/export.h; borrowed
  */
 struct report_outputs {
+	bool confidential;
 	const char *html;
 	const char *json;
 	const char *markdown;
@@ -42,7 +48,8 @@ int report_check_outputs(const struct report_outputs *outputs, struct error *err
 /* A session that has been read into memory. Logs progress and warnings. */
 struct opened;
 
-int session_open(struct opened **ret, const char *dir, struct error *err);
+/* confidential: all of it is hidden that session/privacy.h tells. */
+int session_open(struct opened **ret, const char *dir, bool confidential, struct error *err);
 const struct recording *opened_recording(const struct opened *opened); /* borrowed */
 void session_close(struct opened *opened);
 

@@ -136,7 +136,7 @@ static int add_folder(struct sources *to, const struct session *session, const c
 	struct wanted_lines lines = { 0 };
 	struct source *source;
 
-	if (from_preload_open(&source, dir, NULL, err) < 0)
+	if (from_preload_open(&source, dir, NULL, NULL, err) < 0)
 		return -1;
 	for (uint32_t id = 1; id < stacks_count(source->frames); id++) {
 		const struct stack_frame *frame = stacks_get(source->frames, id);

@@ -8,7 +8,9 @@
 
 #include "base/alloc.h"
 #include "base/idmap.h"
+#include "base/str.h"
 #include "base/vec.h"
+#include "session/privacy.h"
 
 #define BLOCK_SIZE 65536
 
@@ -20,9 +22,11 @@ struct name {
 
 /**
  * @slots: ids + 1, 0 is free; slot_count is a power of two
+ * @privacy: NULL: names are as they are
  * @blocks: memory for texts; the last one has block_left bytes left
  */
 struct names {
+	const struct privacy *privacy;
 	VEC(struct name) names;
 	VEC(char *) blocks;
 	size_t block_left;
@@ -80,6 +84,14 @@ struct names *names_new(void)
 	return names;
 }
 
+struct names *names_new_private(const struct privacy *privacy)
+{
+	struct names *names = names_new();
+
+	names->privacy = privacy;
+	return names;
+}
+
 void names_free(struct names *names)
 {
 	if (!names)
@@ -94,12 +106,17 @@ void names_free(struct names *names)
 
 uint32_t names_id(struct names *names, const char *text, size_t len)
 {
+	CLEANUP(str_done) struct str hidden = { 0 };
 	uint32_t hash, i, id;
 
 	/* NULL is treated as the empty text. */
 	if (!len)
 		text = "";
 	len = strnlen(text, len);
+	if (names->privacy && privacy_of_name(names->privacy, text, len, &hidden)) {
+		text = str_get(&hidden);
+		len = hidden.len;
+	}
 	hash = (uint32_t)hash_text(names->seed, text, len);
 	for (i = hash & (names->slot_count - 1); names->slots[i];
 	     i = (i + 1) & (names->slot_count - 1)) {

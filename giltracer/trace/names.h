@@ -7,8 +7,14 @@
 #include <stdint.h>
 
 struct names;
+struct privacy;
 
 struct names *names_new(void);
+
+/* For the names of a recording, each of which is hidden as far as it must be (session/privacy.h) before it
+ * gets an id. privacy: borrowed until names_free; NULL: nothing must be hidden. */
+struct names *names_new_private(const struct privacy *privacy);
+
 void names_free(struct names *names);
 
 /* The id of len bytes of text (any bytes; a NUL ends it). Never fails. */

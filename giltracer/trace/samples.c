@@ -315,13 +315,14 @@ static int parse(struct reader *r, struct error *err)
 	return 0;
 }
 
-int samples_parse(struct samples **ret, const void *data, size_t size, struct error *err)
+int samples_parse(struct samples **ret, const void *data, size_t size,
+                  const struct privacy *privacy, struct error *err)
 {
 	CLEANUP(samples_close) struct samples *s = xcalloc(1, sizeof(*s));
 	struct reader r = { .c = cursor_make(data, size), .s = s };
 	int status;
 
-	s->names = names_new();
+	s->names = names_new_private(privacy);
 	s->stacks = stacks_new(s->names);
 	status = parse(&r, err);
 	vec_done(&r.names);
@@ -334,14 +335,15 @@ int samples_parse(struct samples **ret, const void *data, size_t size, struct er
 	return status;
 }
 
-int samples_open(struct samples **ret, const char *path, struct error *err)
+int samples_open(struct samples **ret, const char *path, const struct privacy *privacy,
+                 struct error *err)
 {
 	CLEANUP(filemap_done) struct filemap map = { 0 };
 	CLEANUP(samples_close) struct samples *samples = NULL;
 
 	if (filemap_open(&map, path, err) < 0)
 		return -1;
-	if (samples_parse(&samples, map.data, map.size, err) < 0)
+	if (samples_parse(&samples, map.data, map.size, privacy, err) < 0)
 		return filemap_check(&map, err) < 0 ? -1 : error_prefix(err, "%s", path);
 	if (filemap_check(&map, err) < 0)
 		return -1;

@@ -40,6 +40,7 @@
 #define SAMPLES_MAGIC "GTSAMPL1"
 
 struct names;
+struct privacy;
 struct stacks;
 
 /* The relation of the thread to the GIL of its interpreter. */
@@ -101,11 +102,14 @@ struct samples {
 	uint64_t start_ns, end_ns, missed, torn, stacks_read;
 };
 
-/* Errors: it is not such a file, or refers to undefined numbers; they name the offset. */
-int samples_open(struct samples **ret, const char *path, struct error *err);
+/* Errors: it is not such a file, or refers to undefined numbers; they name the offset. privacy: for the
+ * names, borrowed until samples_close; NULL: nothing is hidden. */
+int samples_open(struct samples **ret, const char *path, const struct privacy *privacy,
+                 struct error *err);
 
 /* The same from memory, which may be freed afterwards. */
-int samples_parse(struct samples **ret, const void *data, size_t size, struct error *err);
+int samples_parse(struct samples **ret, const void *data, size_t size,
+                  const struct privacy *privacy, struct error *err);
 void samples_close(struct samples *samples);
 
 /* The index after the last sample of run i of a thread. */

@@ -11,6 +11,7 @@
 #include "base/idmap.h"
 
 struct names;
+struct privacy;
 struct aio;
 
 /* One call; ends at start_ns + dur_ns. CLOCK_MONOTONIC, ns. */
@@ -79,10 +80,12 @@ struct slices {
 
 /*
  * Read VizTracer's JSON (Chrome trace events, "ts" and "dur" in µs with decimals) in one streaming
- * pass. base_ns is added to each time (0 if the file's clock is CLOCK_MONOTONIC). A corrupt file is
- * an error that names the byte offset. The caller frees it with slices_free.
+ * pass. base_ns is added to each time (0 if the file's clock is CLOCK_MONOTONIC). privacy: for the names,
+ * borrowed until slices_free; NULL: nothing is hidden. A corrupt file is an error that names the byte
+ * offset. The caller frees it with slices_free.
  */
-int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, struct error *err);
+int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns,
+                        const struct privacy *privacy, struct error *err);
 
 void slices_free(struct slices *slices);
 DEFINE_CLEANUP(struct slices *, slices_free);

@@ -28,7 +28,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: viztracer-read FILE\n");
 		return 1;
 	}
-	if (from_viztracer_read(&slices, argv[1], 0, &err) < 0) {
+	if (from_viztracer_read(&slices, argv[1], 0, NULL, &err) < 0) {
 		fprintf(stderr, "%s\n", err.text);
 		return 1;
 	}

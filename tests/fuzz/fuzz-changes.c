@@ -149,7 +149,7 @@ static void read_samples(struct recording *r, bool changes)
 	struct error err;
 
 	(void)changes;
-	if (samples_parse(&samples, r->data, r->size, &err) == 0)
+	if (samples_parse(&samples, r->data, r->size, NULL, &err) == 0)
 		samples_close(samples);
 }
 

@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (fd < 0 || write(fd, data, size) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (from_viztracer_read(&slices, path, 0, &err) == 0)
+	if (from_viztracer_read(&slices, path, 0, NULL, &err) == 0)
 		check(slices);
 	else if (!err.text[0])
 		abort();

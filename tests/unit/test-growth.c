@@ -217,7 +217,7 @@ static void read_one_tid(size_t n)
 	if (fd < 0 || write(fd, text.s, text.len) != (ssize_t)text.len)
 		abort();
 	close(fd);
-	if (from_viztracer_read(&slices, path, 0, &err) < 0)
+	if (from_viztracer_read(&slices, path, 0, NULL, &err) < 0)
 		abort();
 	unlink(path);
 	slices_free(slices);

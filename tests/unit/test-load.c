@@ -129,7 +129,7 @@ static void test_no_children(const char *dir)
 	struct loaded *loaded;
 	struct error err;
 
-	if (!ok(report_load(&loaded, session, dir, &err) == 0, "a session without children"))
+	if (!ok(report_load(&loaded, session, dir, NULL, &err) == 0, "a session without children"))
 		return;
 	m = loaded->model;
 	is_u64(m->threads.n, 1, "no thread of a child or of another program is in it");
@@ -173,7 +173,7 @@ static void test_warnings(const char *dir)
 	free(pass.wakeups);
 	free(pass.code_objects);
 	free(pass.python_trace);
-	if (!ok(report_load(&loaded, session, dir, &err) == 0, "a session with four flaws"))
+	if (!ok(report_load(&loaded, session, dir, NULL, &err) == 0, "a session with four flaws"))
 		return;
 	is_u64(loaded->warnings.n, 4, "each of them is reported");
 	for (size_t i = 0; i < 4 && i < loaded->warnings.n; i++)

@@ -99,7 +99,7 @@ static char *events(void)
 	size_t len = 0;
 
 	text[0] = '\0';
-	if (from_preload_open(&source, dir, NULL, &err) < 0) {
+	if (from_preload_open(&source, dir, NULL, NULL, &err) < 0) {
 		snprintf(text, sizeof(text), "error: %s",
 		         strrchr(err.text, '/') ? strrchr(err.text, '/') + 1 : err.text);
 		return text;
@@ -471,7 +471,7 @@ static uint32_t overdue(void)
 	struct event ev;
 	uint32_t ret = UINT32_MAX;
 
-	if (from_preload_open(&source, dir, NULL, &err) < 0)
+	if (from_preload_open(&source, dir, NULL, NULL, &err) < 0)
 		return ret;
 	while (ret == UINT32_MAX && source_next(source, &ev, &err) > 0)
 		if (ev.type == EV_RELEASE)

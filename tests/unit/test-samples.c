@@ -91,7 +91,7 @@ static void test_round(const char *path)
 	CLEANUP(samples_close) struct samples *s = NULL;
 	struct error err;
 
-	if (!ok(samples_open(&s, path, &err) == 0, "it is read"))
+	if (!ok(samples_open(&s, path, NULL, &err) == 0, "it is read"))
 		return;
 	is_u64(s->times.n, 3, "three samples");
 	is_u64(s->times.v[2], 3500, "at their times");
@@ -125,7 +125,7 @@ static void test_gils(const char *path)
 	sample_file_end(f);
 	ok(sample_file_finish(f, 3000, &err) == 0, "and finished");
 	sample_file_close(f);
-	if (!ok(samples_open(&s, path, &err) == 0, "and read"))
+	if (!ok(samples_open(&s, path, NULL, &err) == 0, "and read"))
 		return;
 	is_u64(s->threads.v[0].runs.n, 2, "a thread that has another GIL is in another state");
 	is_u64(s->threads.v[0].runs.v[0].gil_of, 0, "first it had the main interpreter's");
@@ -147,7 +147,7 @@ static void test_cuts(const char *path, uint64_t samples)
 	for (size_t size = 0; size < map.size; size++) {
 		CLEANUP(samples_close) struct samples *s = NULL;
 
-		if (samples_parse(&s, map.data, size, &err) < 0) {
+		if (samples_parse(&s, map.data, size, NULL, &err) < 0) {
 			refused++;
 			continue;
 		}
@@ -192,7 +192,7 @@ static void test_kept(const char *path)
 		keep_two(keep, (uint64_t)i * TENTH, 3, i <= 900 ? 2 : 3, i <= 950 ? "old" : "new");
 	keep_missed(keep, 7);
 	if (!ok(keep_write(keep, path, 1001ull * TENTH, &err) == 0 &&
-	                samples_open(&s, path, &err) == 0,
+	                samples_open(&s, path, NULL, &err) == 0,
 	        "samples that were kept are a file"))
 		return;
 	ok(s->times.n >= 400 && s->times.n <= 451, "of the last 40 s: %zu samples", s->times.n);
@@ -228,7 +228,8 @@ static void test_kept_short(const char *path)
 		keep_two(keep, (uint64_t)i * TENTH, i, 2, "second");
 	ok(keep_is_short(keep), "with little memory, less is kept");
 	if (!ok(keep_write(keep, path, 1000ull * TENTH, &err) == 0 &&
-	                samples_open(&s, path, &err) == 0 && filemap_open(&map, path, &err) == 0,
+	                samples_open(&s, path, NULL, &err) == 0 &&
+	                filemap_open(&map, path, &err) == 0,
 	        "which is a file, too"))
 		return;
 	ok(map.size <= 4096 + 512, "no larger than memory may be, but by a sample: %zu", map.size);
@@ -253,7 +254,8 @@ static void test_kept_codes(const char *path)
 	keep_forget_codes(keep);
 	keep_two(keep, 3 * TENTH, 3, 2, "second");
 	inner.name = name;
-	if (!ok(keep_write(keep, path, 4 * TENTH, &err) == 0 && samples_open(&s, path, &err) == 0,
+	if (!ok(keep_write(keep, path, 4 * TENTH, &err) == 0 &&
+	                samples_open(&s, path, NULL, &err) == 0,
 	        "samples before and after code objects were forgotten"))
 		return;
 	first = &s->threads.v[0];
@@ -269,7 +271,7 @@ static void refuses(const char *rest, size_t len, const char *text, const char *
 	struct error err;
 
 	memcpy(data + 24, rest, len);
-	ok(samples_parse(&s, data, 24 + len, &err) < 0, "%s is refused", what);
+	ok(samples_parse(&s, data, 24 + len, NULL, &err) < 0, "%s is refused", what);
 	ok(strstr(err.text, text) != NULL, "  with where it is: %s", err.text);
 }
 
@@ -287,7 +289,7 @@ static void test_nobody(const char *path)
 		return;
 	sample_file_begin(f, 2000);
 	sample_file_end(f);
-	if (!ok(sample_file_finish(f, 3000, &err) == 0 && samples_open(&s, path, &err) == 0,
+	if (!ok(sample_file_finish(f, 3000, &err) == 0 && samples_open(&s, path, NULL, &err) == 0,
 	        "and read"))
 		return;
 	sample_file_close(f);

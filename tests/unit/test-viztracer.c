@@ -26,7 +26,7 @@ static bool read_bytes(const char *text, size_t len, int64_t base_ns)
 	err.text[0] = 0;
 	if (fd < 0 || write(fd, text, len) != (ssize_t)len)
 		abort();
-	good = from_viztracer_read(&slices, path, base_ns, &err) == 0;
+	good = from_viztracer_read(&slices, path, base_ns, NULL, &err) == 0;
 	unlink(path);
 	close(fd);
 	return good;
@@ -280,7 +280,7 @@ static void test_broken(void)
 	for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++)
 		ok(!read_text(broken[i].text) && strstr(err.text, broken[i].says), "'%s': %s",
 		   broken[i].text, err.text);
-	ok(from_viztracer_read(&slices, "/nonexistent/x.json", 0, &err) < 0 &&
+	ok(from_viztracer_read(&slices, "/nonexistent/x.json", 0, NULL, &err) < 0 &&
 	           strstr(err.text, "/nonexistent/x.json"),
 	   "a file that is not there: %s", err.text);
 }

@@ -198,13 +198,13 @@ static int add_log(void *data, const char *path, struct error *err)
 	return preload_log_read(&r->log, path, err);
 }
 
-static struct reader *reader_new(void)
+static struct reader *reader_new(const struct privacy *privacy)
 {
 	struct reader *r = xcalloc(1, sizeof(*r));
 
 	r->log.stop_stamp = UINT64_MAX;
 	r->ret = xcalloc(1, sizeof(*r->ret));
-	r->ret->names = names_new();
+	r->ret->names = names_new_private(privacy);
 	return r;
 }
 
@@ -249,7 +249,7 @@ static int read_control(struct reader *r, const char *dir, struct error *err)
 int from_calls_read(struct slices **ret, const char *dir, const struct from_calls_options *options,
                     struct error *err)
 {
-	CLEANUP(reader_free) struct reader *r = reader_new();
+	CLEANUP(reader_free) struct reader *r = reader_new(options->privacy);
 
 	r->start_ns = options->start_ns;
 	r->end_ns = options->end_ns;
@@ -276,7 +276,7 @@ int from_calls_read_memory(struct slices **ret, const void *log, size_t log_size
                            const void *records, size_t size,
                            const struct from_calls_options *options, struct error *err)
 {
-	CLEANUP(reader_free) struct reader *r = reader_new();
+	CLEANUP(reader_free) struct reader *r = reader_new(options->privacy);
 
 	r->end_ns = options->end_ns;
 	preload_log_parse(&r->log, log, log_size);

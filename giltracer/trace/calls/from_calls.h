@@ -9,13 +9,17 @@
 #include "base/error.h"
 #include "trace/slices.h"
 
+struct privacy;
+
 /**
  * @end_ns: the end of the recording, until which open calls last if their process outlives it; 0:
  * unknown: they last until the last record of their process
  * @start_ns: calls that ended before are omitted
+ * @privacy: for the names, borrowed until slices_free; NULL: nothing is hidden
  */
 struct from_calls_options {
 	uint64_t start_ns, end_ns;
+	const struct privacy *privacy;
 };
 
 /* Read the folder. A file that is not a recording is an error; a truncated one yields the calls up

@@ -123,7 +123,8 @@ static int start(struct source **ret, struct perfdata *pd, const struct from_per
 	fp->source.ops = &ops;
 	fp->source.by_perf = true;
 	fp->borrows = with;
-	fp->source.names = with ? with->names : names_new();
+	fp->source.names = with ? with->names
+	                        : names_new_private(options ? options->privacy : NULL);
 	fp->source.stats.bytes = perfdata_size(pd);
 	fp->source.frames = with ? with->frames : stacks_new(fp->source.names);
 	fp->frames = perf_frames_new(fp->source.names, fp->source.frames,

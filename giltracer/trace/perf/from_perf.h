@@ -22,6 +22,7 @@
 #include "trace/source.h"
 
 struct gil_function;
+struct privacy;
 struct pycode;
 
 /**
@@ -34,6 +35,7 @@ struct pycode;
  * @late_gil: the interpreter makes its GIL with its second thread
  * @with: another source, whose names, stacks and frames it uses, borrowed until source_close; NULL: it
  * has its own
+ * @privacy: for its names, borrowed until source_close; NULL: nothing is hidden
  * @machine: the recording is of all CPUs, with any programs: a sched_switch is an EV_PICK
  */
 struct from_perf_options {
@@ -45,6 +47,7 @@ struct from_perf_options {
 	bool library, late_gil;
 	const struct source *with;
 	bool machine;
+	const struct privacy *privacy;
 };
 
 /* Open path; close with source_close. A file that is not a perf.data is an error; a truncated or

@@ -416,7 +416,7 @@ static int add_log(void *data, const char *path, struct error *err)
 	return preload_log_read(&fp->log, path, err);
 }
 
-static struct from_preload *new_source(const struct source *with)
+static struct from_preload *new_source(const struct source *with, const struct privacy *privacy)
 {
 	static const struct source_ops ops = {
 		.next = from_preload_next,
@@ -426,7 +426,7 @@ static struct from_preload *new_source(const struct source *with)
 
 	fp->source.ops = &ops;
 	fp->borrows = with;
-	fp->source.names = with ? with->names : names_new();
+	fp->source.names = with ? with->names : names_new_private(privacy);
 	fp->source.frames = with ? with->frames : stacks_new(fp->source.names);
 	fp->cut_stamp = fp->log.stop_stamp = UINT64_MAX;
 	return fp;
@@ -484,9 +484,9 @@ static void close_source(struct from_preload *fp)
 DEFINE_CLEANUP(struct from_preload *, close_source);
 
 int from_preload_open(struct source **ret, const char *dir, const struct source *with,
-                      struct error *err)
+                      const struct privacy *privacy, struct error *err)
 {
-	CLEANUP(close_source) struct from_preload *fp = new_source(with);
+	CLEANUP(close_source) struct from_preload *fp = new_source(with, privacy);
 
 	if (folder_each(dir, PRELOAD_LOG_SUFFIX, add_log, fp, err) < 0)
 		return -1;
@@ -517,7 +517,7 @@ int from_preload_window(uint64_t *ret_start, uint64_t *ret_end, const char *dir,
 	uint64_t dropped = 0, dropped_ns = 0, first_ns;
 	size_t near = 0;
 
-	if (from_preload_open(&source, dir, NULL, err) < 0)
+	if (from_preload_open(&source, dir, NULL, NULL, err) < 0)
 		return -1;
 	fp = (struct from_preload *)source;
 	for (size_t i = 0; i < fp->streams.n; i++)
@@ -544,7 +544,7 @@ int from_preload_window(uint64_t *ret_start, uint64_t *ret_end, const char *dir,
 int from_preload_open_memory(struct source **ret, const void *log, size_t log_size,
                              const void *records, size_t size, struct error *err)
 {
-	CLEANUP(close_source) struct from_preload *fp = new_source(NULL);
+	CLEANUP(close_source) struct from_preload *fp = new_source(NULL, NULL);
 	struct preload_stream *s = vec_push(&fp->streams);
 
 	*s = (struct preload_stream){ 0 };

@@ -12,16 +12,19 @@
 #include "base/error.h"
 #include "trace/source.h"
 
+struct privacy;
+
 /* The folder's file of thread names: lines "PID TID NAME". */
 extern const char from_preload_names[];
 
 /*
  * Open the folder; close with source_close. A file that is not a recording is an error; a truncated
  * one yields the events before its end, and source->stats tells that. with: another
- * source whose names and frames it uses until source_close; NULL: it has its own.
+ * source whose names and frames it uses until source_close; NULL: it has its own. privacy: for these
+ * names, borrowed until then; NULL: nothing is hidden.
  */
 int from_preload_open(struct source **ret, const char *dir, const struct source *with,
-                      struct error *err);
+                      const struct privacy *privacy, struct error *err);
 
 /* The last kept_ns of a flight recorder's recording, or the part of them of which nothing was dropped.
  * end_ns: the end, 0: its last event. *ret_start 0: it has everything from the beginning */

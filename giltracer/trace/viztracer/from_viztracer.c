@@ -358,7 +358,8 @@ static void reader_free(struct reader *r)
 
 DEFINE_CLEANUP(struct reader *, reader_free);
 
-int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, struct error *err)
+int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns,
+                        const struct privacy *privacy, struct error *err)
 {
 	CLEANUP(filemap_done) struct filemap map = { 0 };
 	CLEANUP(reader_free) struct reader *r = xcalloc(1, sizeof(*r));
@@ -372,7 +373,7 @@ int from_viztracer_read(struct slices **ret, const char *path, int64_t base_ns, 
 	r->last = NO_THREAD;
 	r->seed = hash_seed();
 	r->ret = xcalloc(1, sizeof(*r->ret));
-	r->ret->names = names_new();
+	r->ret->names = names_new_private(privacy);
 	read_document(r);
 	if (filemap_check(&map, err) < 0)
 		return -1;
