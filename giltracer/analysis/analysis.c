@@ -38,8 +38,8 @@ struct analysis *analysis_new(const struct recording *recording)
 	a->gil_waits = group_blames_find(&a->rows, a->model, WAIT_FOR_GIL);
 	a->lock_waits = group_blames_find(&a->rows, a->model, WAIT_FOR_LOCK);
 	a->cpu_waits = group_blames_find(&a->rows, a->model, WAIT_FOR_CPU);
-	a->overdue = functions_rows(a->pass, true, NULL, 0);
-	a->holders = functions_rows(a->pass, false, NULL, 0);
+	a->overdue = functions_rows(a->pass, true);
+	a->holders = functions_rows(a->pass, false);
 	a->places = locks_places(a->pass, MODEL_NONE);
 	a->chains = chains_find(a->pass);
 	a->path = path_find(a->pass);

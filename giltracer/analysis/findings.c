@@ -19,6 +19,17 @@
 #define TASK_FINDINGS  3  /* the largest number */
 #define CHAIN_DIRECT   20 /* percent: what the code with the lock does itself decides the remedy */
 #define RUNNABLE_LEAST 1000 /* ns; shorter times without a CPU are no place to look at */
+#define OTHERS         33 /* percent of the CPUs' time: from here on, other programs are mentioned */
+#define PREEMPTED      20      /* percent of the longest hold: worth reporting */
+#define WORTH_A_WORD   1       /* percent of a thread's life: likewise */
+#define PLACE_SOME     5       /* percent of the samples: likewise */
+#define LATE_SOME_NS   1000000 /* of the last thread to stop: likewise */
+#define SHARED_FRAMES  64      /* the largest number that is compared */
+
+/* Many threads queue for a lock. */
+#define CONVOY_THREADS  4       /* at the same time */
+#define CONVOY_RELEASES 100     /* while threads wait */
+#define CONVOY_NS       1000000 /* from one to the next */
 
 /* Threads that were stopped waited, and so did the one that waited until they had stopped. */
 static uint64_t stops_ns(const struct model *m)
@@ -65,45 +76,16 @@ static struct finding *add(struct findings *to, const struct analysis *a, enum f
 	return push(to, kind, cost_ns, of_ns);
 }
 
-/* The first reason with one of the codes, which ends with REASON_CODES. */
-static const struct reason *find_reason(const struct reasons *in, const enum reason_code *codes)
-{
-	for (size_t i = 0; i < in->v.n; i++)
-		for (const enum reason_code *code = codes; *code != REASON_CODES; code++)
-			if (in->v.v[i].code == *code)
-				return &in->v.v[i];
-	return NULL;
-}
-
-/* Copies all reasons with one of the codes. */
-static void copy_reasons(struct reasons *to, const struct reasons *from,
-                         const enum reason_code *codes)
-{
-	for (size_t i = 0; i < from->v.n; i++)
-		for (const enum reason_code *code = codes; *code != REASON_CODES; code++)
-			if (from->v.v[i].code == *code)
-				*vec_push(&to->v) = from->v.v[i];
-}
-
-/* Copies them from what the verdict says besides its headline; returns whether there were any. */
-static bool copy_said(struct reasons *to, const struct verdict *v, const enum reason_code *codes)
-{
-	size_t n = to->v.n;
-
-	copy_reasons(to, &v->because, codes);
-	copy_reasons(to, &v->also, codes);
-	return to->v.n > n;
-}
-
-#define CODES(...) ((const enum reason_code[]){ __VA_ARGS__, REASON_CODES })
-
+/* What helps against a lack of CPUs depends on which programs had them. */
 static enum reason_code cpu_remedy(const struct analysis *a)
 {
-	const struct reason *r = find_reason(
-		&a->verdict.advice,
-		CODES(ADVICE_QUOTA, ADVICE_OWN_THREADS, ADVICE_OTHER_PROGRAMS, ADVICE_CPUS));
+	double own = cpu_users_own_percent(&a->cpu_users);
 
-	return r ? r->code : ADVICE_CPUS;
+	if (evidence_is_throttled(&a->evidence))
+		return ADVICE_QUOTA;
+	if (own >= 100 - OTHERS)
+		return ADVICE_OWN_THREADS;
+	return own >= 0 && own <= OTHERS ? ADVICE_OTHER_PROGRAMS : ADVICE_CPUS;
 }
 
 /* ---- the GIL */
@@ -130,6 +112,25 @@ static enum reason_code function_remedy(const struct analysis *a, const struct f
 	if (f->kind == FINDING_FUNCTION)
 		return python_remedy(a);
 	return a->evidence.processes > 1 ? ADVICE_CALL_OF_PROCESS : ADVICE_CALL;
+}
+
+/* How long the holder was runnable without a CPU during the hold; 0 if that is a small share. */
+static uint64_t preempted(const struct model *model, uint32_t thread, uint64_t from_ns, uint64_t ns)
+{
+	uint64_t runnable_ns, asleep_ns;
+
+	hogs_off_cpu(&model->threads.v[thread], from_ns, from_ns + ns, &runnable_ns, &asleep_ns);
+	return facts_percent(runnable_ns, ns) >= PREEMPTED ? runnable_ns : 0;
+}
+
+/* What is known of holds that were overdue. */
+static void set_overdue(struct finding *f, const struct analysis *a)
+{
+	if (function_is_inferred(a->pass, f->row->hog))
+		f->certainty = FINDING_INFERRED;
+	f->no_gain = functions_gain(a->pass, f->row->hog, &f->gain_ns);
+	f->preempted_ns = preempted(a->model, f->row->longest_thread, f->row->longest_at_ns,
+	                            f->row->longest_ns);
 }
 
 /* The row of its overdue holds; NULL: none were. */
@@ -159,10 +160,10 @@ static void find_functions(struct findings *to, const struct analysis *a, uint64
 		f->frame = row->hog->frame;
 		f->tracing = function_is_slow_start(a->pass, f->row->hog);
 		f->remedy = function_remedy(a, f);
-		if (function_is_inferred(a->pass, f->row->hog))
-			f->certainty = FINDING_INFERRED;
 		if (keeps)
-			f->no_gain = functions_gain(a->pass, f->row->hog, &f->gain_ns);
+			set_overdue(f, a);
+		else if (function_is_inferred(a->pass, f->row->hog))
+			f->certainty = FINDING_INFERRED;
 	}
 }
 
@@ -345,7 +346,8 @@ static void set_traced(struct finding *f, const struct pystack *py, uint32_t sta
 	const char *text = caller && function_in_library(name) ? caller : name;
 	const char *paren = strstr(text, " ("), *colon = strrchr(text, ':');
 
-	f->function = (struct reason_function){ .name = name, .caller = caller };
+	f->ran = name;
+	f->caller = caller;
 	if (!paren || !colon || colon < paren) {
 		f->traced_name = xstrdup(text);
 		f->traced_file = xstrdup("");
@@ -371,14 +373,10 @@ static void find_charged(struct findings *to, const struct analysis *a, struct c
 		f->charged = i;
 		f->row = keeps ? of->overdue : of->ended;
 		f->frame = f->row ? f->row->hog->frame : 0;
-		if (f->row) {
-			f->tracing = function_is_slow_start(a->pass, f->row->hog);
-			if (keeps && function_is_inferred(a->pass, f->row->hog))
-				f->certainty = FINDING_INFERRED;
-		}
+		f->tracing = f->row && function_is_slow_start(a->pass, f->row->hog);
 		f->remedy = f->row ? function_remedy(a, f) : python_remedy(a);
 		if (keeps)
-			f->no_gain = functions_gain(a->pass, f->row->hog, &f->gain_ns);
+			set_overdue(f, a);
 		else if (!ended)
 			set_traced(f, &c->py, of->stack);
 	}
@@ -439,18 +437,111 @@ static enum reason_code lock_remedy(const struct analysis *a, const struct findi
 	                                                           : ADVICE_LOCK;
 }
 
-/* A lock for which several threads waited, asleep or spinning. Returns the line; 0: none. */
+/* Time in which threads waited for one lock. @threads: those for which it matters; @life_ns: of these */
+struct shared_lock {
+	uint32_t lock, threads;
+	uint64_t ns, life_ns, spin_ns;
+	VEC(struct frame_time {
+		uint32_t frame;
+		uint64_t ns;
+	})
+	frames;
+};
+
+static inline void cleanup_shared_lock_done(struct shared_lock *shared)
+{
+	vec_done(&shared->frames);
+}
+
+static void add_to_frame(struct shared_lock *shared, uint32_t frame, uint64_t ns)
+{
+	for (size_t i = 0; i < shared->frames.n; i++)
+		if (shared->frames.v[i].frame == frame) {
+			shared->frames.v[i].ns += ns;
+			return;
+		}
+	if (shared->frames.n < SHARED_FRAMES)
+		*vec_push(&shared->frames) = (struct frame_time){ frame, ns };
+}
+
+static void add_waits_of_thread(struct shared_lock *shared, const struct model_thread *t)
+{
+	uint64_t ns = 0, spin_ns = 0;
+
+	for (size_t i = 0; i < t->gil.spans.n; i++) {
+		const struct span *s = &t->gil.spans.v[i];
+		uint64_t span_ns = lane_span_end(&t->gil, i) - s->start_ns;
+
+		if ((s->state != GIL_LOCK_WAIT && s->state != GIL_SPINNING) ||
+		    s->gil.lock != shared->lock)
+			continue;
+		ns += span_ns;
+		spin_ns += s->state == GIL_SPINNING ? span_ns : 0;
+		add_to_frame(shared, s->gil.frame, span_ns);
+	}
+	if (facts_percent(ns, t->end_ns - t->start_ns) < WORTH_A_WORD)
+		return;
+	shared->threads++;
+	shared->ns += ns;
+	shared->spin_ns += spin_ns;
+	shared->life_ns += t->end_ns - t->start_ns;
+}
+
+/* The lock for which threads waited longest, asleep or spinning, unless only one did. Returns the line; 0:
+ * none. */
 static uint32_t find_shared(struct findings *to, const struct analysis *a, uint64_t of_ns)
 {
-	const struct reason *r = find_reason(&a->verdict.because, CODES(REASON_SHARED_LOCK));
-	struct finding *f = r ? add(to, a, FINDING_SHARED, r->ns, of_ns) : NULL;
+	const struct model *m = a->model;
+	CLEANUP(shared_lock_done) struct shared_lock shared = { .lock = MODEL_NONE };
+	uint64_t most_ns = 0;
+	struct finding *f;
+	struct reason *r;
 
+	for (uint32_t i = 0; i < m->locks.n; i++)
+		if (!m->locks.v[i].world &&
+		    m->locks.v[i].wait_ns + m->locks.v[i].spin_ns > most_ns) {
+			most_ns = m->locks.v[i].wait_ns + m->locks.v[i].spin_ns;
+			shared.lock = i;
+		}
+	for (size_t i = 0; shared.lock != MODEL_NONE && i < m->threads.n; i++)
+		add_waits_of_thread(&shared, &m->threads.v[i]);
+	f = shared.threads < 2 ? NULL : add(to, a, FINDING_SHARED, shared.ns, of_ns);
 	if (!f)
 		return 0;
-	f->frame = r->frame;
+	most_ns = 0;
+	for (size_t i = 0; i < shared.frames.n; i++)
+		if (shared.frames.v[i].ns > most_ns) {
+			most_ns = shared.frames.v[i].ns;
+			f->frame = shared.frames.v[i].frame;
+		}
 	f->remedy = ADVICE_LOCK;
-	copy_said(&f->what, &a->verdict, CODES(REASON_SHARED_LOCK));
-	return r->frame;
+	r = reasons_add(&f->what, REASON_SHARED_LOCK);
+	r->count = shared.threads;
+	r->ns = shared.ns;
+	r->percent = facts_percent(shared.ns, shared.life_ns);
+	r->other_percent = facts_percent(shared.spin_ns, shared.ns);
+	r->frame = f->frame;
+	r->of = m->locks.v[shared.lock].of;
+	r->variable = m->locks.v[shared.lock].name;
+	return f->frame;
+}
+
+/* Many threads queue for a lock that none of them has for long. */
+static bool add_convoy(struct reasons *to, const struct analysis *a, const struct chain *chain)
+{
+	const struct model_lock *lock = chain->lock == MODEL_NONE ? NULL
+	                                                          : &a->model->locks.v[chain->lock];
+	struct reason *r;
+
+	if (!lock || lock->most_waiters < CONVOY_THREADS || lock->releases < CONVOY_RELEASES ||
+	    lock->wanted_ns / lock->releases > CONVOY_NS)
+		return false;
+	r = reasons_add(to, REASON_CONVOY);
+	r->chain = chain;
+	r->number = lock->most_waiters;
+	r->ns = lock->wanted_ns / lock->releases;
+	r->count = (uint64_t)((double)lock->releases * 1e9 / (double)lock->wanted_ns);
+	return true;
 }
 
 /* The chains are in the order of their times, so the first of a line is its largest. */
@@ -458,7 +549,7 @@ static void find_locks(struct findings *to, const struct analysis *a, uint64_t o
 {
 	const struct stacks *frames = functions_frames(a->pass);
 	CLEANUP(free) bool *seen = xcalloc(a->chains.v.n + 1, sizeof(*seen));
-	uint32_t shared = find_shared(to, a, of_ns);
+	uint32_t shared = a->locks ? find_shared(to, a, of_ns) : 0;
 
 	for (size_t i = 0; shared && i < a->chains.v.n; i++)
 		seen[i] = same_line(frames, a->chains.v.v[i].waits_in, shared);
@@ -492,10 +583,101 @@ static void find_locks(struct findings *to, const struct analysis *a, uint64_t o
 		if (unknown_ns * 2 > ns)
 			f->certainty = FINDING_INFERRED;
 		f->remedy = lock_remedy(a, f);
-		/* The verdict has looked at the largest chain. */
-		if (!i && copy_said(&f->what, &a->verdict, CODES(REASON_CONVOY)))
+		if (first->end != CHAIN_DEADLOCK && add_convoy(&f->what, a, first))
 			f->remedy = ADVICE_CONVOY;
 	}
+}
+
+/* The thread that spent the largest share of its life in state, or MODEL_NONE. */
+static uint32_t most_in(const struct model *model, enum gil_state state)
+{
+	uint32_t most = MODEL_NONE;
+	double percent = 0;
+
+	for (uint32_t i = 0; i < model->threads.n; i++) {
+		const struct model_thread *t = &model->threads.v[i];
+		double share = facts_percent(t->gil_ns[state], t->end_ns - t->start_ns);
+
+		if (share > percent && share >= WORTH_A_WORD) {
+			most = i;
+			percent = share;
+		}
+	}
+	return most;
+}
+
+/* Finds the place where the thread stopped the others for most of the time. */
+static void find_blocked_place(struct reason *r, const struct analysis *a)
+{
+	struct locks_places places = locks_places(a->pass, r->thread);
+
+	for (size_t i = 0; i < places.v.n; i++) {
+		if (places.v.v[i].state != GIL_STOPPING)
+			continue;
+		r->frame = places.v.v[i].frame;
+		break;
+	}
+	vec_done(&places.v);
+}
+
+/* Finds the thread that resumed it after most of the time in which it was stopped. */
+static void find_releaser(struct reason *r, const struct model *model)
+{
+	const struct model_lock_blame *most = NULL;
+
+	for (size_t i = 0; i < model->lock_blame.n; i++) {
+		const struct model_lock_blame *b = &model->lock_blame.v[i];
+
+		if (b->waiter == r->thread && b->state == GIL_STOPPED && b->by < MODEL_UNKNOWN &&
+		    (!most || b->wait_ns > most->wait_ns))
+			most = b;
+	}
+	if (!most)
+		return;
+	r->other = most->by;
+	r->other_percent = facts_percent(most->wait_ns, r->ns);
+}
+
+/* The thread that stopped the others, or was stopped, for the largest share of its life. */
+static void add_blocked(struct reasons *to, const struct analysis *a, enum gil_state state,
+                        enum reason_code code)
+{
+	uint32_t thread = most_in(a->model, state);
+	const struct model_thread *t;
+	struct reason *r;
+
+	if (thread == MODEL_NONE)
+		return;
+	t = &a->model->threads.v[thread];
+	r = reasons_add(to, code);
+	r->thread = thread;
+	r->ns = t->gil_ns[state];
+	r->percent = facts_percent(r->ns, t->end_ns - t->start_ns);
+	if (state == GIL_STOPPING)
+		find_blocked_place(r, a);
+	else
+		find_releaser(r, a->model);
+}
+
+/* How often the world was stopped, and which thread stopped last where that took longest. */
+static void add_stops(struct reasons *to, const struct model *m)
+{
+	struct locks_stops stops = locks_stops(m);
+	struct reason *r;
+
+	if (facts_percent(stops.ns, m->end_ns - m->start_ns) < WORTH_A_WORD)
+		return;
+	r = reasons_add(to, REASON_STOP_COUNT);
+	r->count = stops.count;
+	r->other_count = stops.collections;
+	r->ns = stops.ns;
+	r->longest_ns = stops.longest_ns;
+	if (!stops.latest || locks_stop_waiting_ns(stops.latest) < LATE_SOME_NS)
+		return;
+	r = reasons_add(to, REASON_STOP_LATE);
+	r->ns = locks_stop_waiting_ns(stops.latest);
+	r->thread = stops.latest->last;
+	r->frame = stops.latest->last_frame;
 }
 
 static void find_stops(struct findings *to, const struct analysis *a, uint64_t of_ns)
@@ -504,15 +686,41 @@ static void find_stops(struct findings *to, const struct analysis *a, uint64_t o
 
 	if (!f)
 		return;
-	copy_said(&f->what, &a->verdict, CODES(REASON_STOPS));
+	add_blocked(&f->what, a, GIL_STOPPING, REASON_STOPS);
 	if (f->what.v.n)
 		f->frame = f->what.v.v[0].frame;
 	else
-		copy_said(&f->what, &a->verdict, CODES(REASON_STOPPED));
-	copy_said(&f->what, &a->verdict, CODES(REASON_STOP_COUNT, REASON_STOP_LATE));
+		add_blocked(&f->what, a, GIL_STOPPED, REASON_STOPPED);
+	add_stops(&f->what, a->model);
 }
 
 /* ---- tasks, CPUs, patterns, samples */
+
+/* Whether the loop's thread was without the GIL for most of the time, outside of its selector: all other
+ * tasks waited for a step that slept, waited for something else, or ran C code. */
+static bool is_blocked(const struct model *m, const struct task_delay *d)
+{
+	const struct lane *lane = d->thread < m->threads.n ? &m->threads.v[d->thread].gil : NULL;
+	uint64_t ns = 0;
+
+	for (size_t i = lane ? lane_at(lane, d->start_ns) : 0;
+	     lane && i < lane->spans.n && lane->spans.v[i].start_ns < d->end_ns; i++) {
+		uint64_t from = later(lane->spans.v[i].start_ns, d->start_ns);
+		uint64_t to = lane_span_end(lane, i);
+
+		to = to < d->end_ns ? to : d->end_ns;
+		if (gil_state_is_without(lane->spans.v[i].state) && to > from)
+			ns += to - from;
+	}
+	return ns > d->slept_ns && (ns - d->slept_ns) * 2 > d->end_ns - d->start_ns;
+}
+
+static enum reason_code task_remedy(const struct analysis *a, const struct task_delay *d)
+{
+	if (is_blocked(a->model, d))
+		return ADVICE_LOOP_BLOCKED;
+	return a->evidence.processes > 1 ? ADVICE_LOOP_OF_PROCESS : ADVICE_LOOP;
+}
 
 static void find_tasks(struct findings *to, const struct analysis *a)
 {
@@ -525,7 +733,7 @@ static void find_tasks(struct findings *to, const struct analysis *a)
 		struct finding *f;
 		struct reason *r;
 
-		if (d->end_ns - d->start_ns < VERDICT_LATE_NS)
+		if (d->end_ns - d->start_ns < FINDING_LATE_NS)
 			continue;
 		f = late ? push(to, FINDING_TASK, g->late_ns, g->late_ns + g->running_ns)
 		         : push(to, FINDING_TASK, d->end_ns - d->start_ns, g->life_ns);
@@ -535,15 +743,11 @@ static void find_tasks(struct findings *to, const struct analysis *a)
 		f->certainty = late && (d->inferred || g->inferred_ns * 2 > g->late_ns)
 		                       ? FINDING_INFERRED
 		                       : FINDING_EXACT;
-		f->remedy = verdict_loop_advice(a, d);
-		r = vec_push(&f->what.v);
-		*r = (struct reason){ .code = late ? REASON_TASK_LATE : REASON_TASK_STEP,
-			              .thread = d->thread,
-			              .other = MODEL_NONE,
-			              .group = MODEL_NONE,
-			              .other_group = MODEL_NONE,
-			              .delay = d,
-			              .ns = f->longest_ns };
+		f->remedy = task_remedy(a, d);
+		r = reasons_add(&f->what, late ? REASON_TASK_LATE : REASON_TASK_STEP);
+		r->thread = d->thread;
+		r->delay = d;
+		r->ns = f->longest_ns;
 		*vec_push(&f->places) = (struct finding_place){ MODEL_NONE, i, d->start_ns,
 			                                        d->end_ns, f->longest_ns };
 	}
@@ -554,20 +758,24 @@ static void find_cpus(struct findings *to, const struct analysis *a)
 	const uint64_t *ns = a->evidence.totals.cpu_ns;
 	uint64_t wanted = ns[CPU_RUNNABLE] + ns[CPU_RUNNING];
 	double share = facts_percent(ns[CPU_RUNNABLE], wanted);
-	struct reasons quota = { 0 };
+	const struct cpu_quota *q = evidence_is_throttled(&a->evidence) ? &a->pass->quota : NULL;
 	struct finding *f = NULL;
+	struct reason *r;
 
-	copy_said(&quota, &a->verdict, CODES(REASON_QUOTA));
 	if (share >= FINDING_CPUS && a->evidence.runnable_percent >= FINDING_CPUS)
 		f = add(to, a, FINDING_CPUS_FEW, ns[CPU_RUNNABLE], wanted);
-	if (!f && quota.v.n)
+	if (!f && q)
 		f = push(to, FINDING_QUOTA, ns[CPU_RUNNABLE], wanted);
 	if (!f)
 		return;
-	if (quota.v.n)
-		f->kind = FINDING_QUOTA;
-	f->what = quota;
-	f->remedy = quota.v.n ? ADVICE_QUOTA : cpu_remedy(a);
+	f->remedy = cpu_remedy(a);
+	if (!q)
+		return;
+	f->kind = FINDING_QUOTA;
+	r = reasons_add(&f->what, REASON_QUOTA);
+	r->number = (double)q->quota_us / (double)q->period_us;
+	r->count = q->throttled;
+	r->other_count = q->periods;
 }
 
 /* Each kind once, with its largest case. Calls that keep the GIL are findings of their own. */
@@ -591,17 +799,52 @@ static void find_patterns(struct findings *to, const struct analysis *a, uint64_
 	}
 }
 
+static const struct sampled_place *find_sampled_place(const struct sampled *s, bool holds)
+{
+	for (size_t i = 0; i < s->places.n; i++) {
+		enum sampled_what what = s->places.v[i].what;
+
+		if (holds == (what == SAMPLED_HOLDS) && what != SAMPLED_WAITS)
+			return &s->places.v[i];
+	}
+	return NULL;
+}
+
+static struct reason *push_sampled(struct findings *to, enum reason_code code, double percent)
+{
+	struct finding *f = push(to, FINDING_SAMPLED, 0, 0);
+	struct reason *r = reasons_add(&f->what, code);
+
+	f->certainty = FINDING_ESTIMATED;
+	f->share = r->percent = percent;
+	return r;
+}
+
+static void add_sampled_place(struct findings *to, enum reason_code code,
+                              const struct sampled_place *place, uint64_t whole)
+{
+	double percent = facts_percent(place ? place->samples : 0, whole);
+
+	if (percent >= PLACE_SOME)
+		push_sampled(to, code, percent)->place = place;
+}
+
 static void find_sampled(struct findings *to, const struct analysis *a)
 {
-	const struct reasons *because = &a->verdict.because;
+	const struct sampled *s = &a->sampled;
+	const struct sampled_thread *t;
 
-	for (size_t i = 0; a->verdict.kind == VERDICT_SAMPLED && i < because->v.n; i++) {
-		struct finding *f = push(to, FINDING_SAMPLED, 0, 0);
-
-		f->certainty = FINDING_ESTIMATED;
-		f->share = because->v.v[i].percent;
-		*vec_push(&f->what.v) = because->v.v[i];
-	}
+	if (a->verdict.kind != VERDICT_SAMPLED)
+		return;
+	t = s->busiest == MODEL_NONE ? NULL : &s->threads.v[s->busiest];
+	if (t && t->thread != MODEL_NONE)
+		push_sampled(to, REASON_SAMPLED_HOLDER,
+		             facts_percent(t->what[SAMPLED_HOLDS], s->samples))
+			->thread = t->thread;
+	add_sampled_place(to, REASON_SAMPLED_HELD, find_sampled_place(s, true),
+	                  s->what[SAMPLED_HOLDS]);
+	add_sampled_place(to, REASON_SAMPLED_PLACE, find_sampled_place(s, false),
+	                  s->thread_samples);
 }
 
 /* ---- the order */
@@ -826,8 +1069,7 @@ static void map_frames(struct places *p)
 		for (uint32_t i = 0; i < p->of->v.n; i++) {
 			const struct finding *f = &p->of->v.v[i];
 
-			if (f->row && !f->function.name && id &&
-			    hogs_same_function(frames, f->frame, id))
+			if (f->row && !f->ran && id && hogs_same_function(frames, f->frame, id))
 				p->hold_of[id] = i;
 			if (f->kind == FINDING_LOCK && same_line(frames, f->frame, id))
 				p->lock_of[id] = i;
@@ -890,7 +1132,7 @@ static void walk_calls(struct places *p, struct charges *c)
 	for (size_t i = 0; i < c->v.n; i++)
 		c->finding[i] = NONE;
 	for (uint32_t i = 0; i < p->of->v.n; i++)
-		if (p->of->v.v[i].function.name) {
+		if (p->of->v.v[i].ran) {
 			c->finding[p->of->v.v[i].charged] = i;
 			any = true;
 		}
@@ -969,15 +1211,6 @@ void findings_find(struct findings *ret, const struct analysis *a)
 	put_in_order(ret, a->verdict.kind);
 	find_places(ret, a, &charges);
 	charges_done(&charges);
-	copy_said(&ret->context, &a->verdict,
-	          CODES(REASON_DEADLOCK, REASON_ORDER, REASON_BUSIEST, REASON_STATES,
-	                REASON_CPU_USERS, REASON_NO_LOCKS, REASON_ASLEEP_TOO, REASON_SINGLE_TOO,
-	                REASON_GIL_NEARLY, REASON_BURST, REASON_BURST_END, REASON_BURST_START,
-	                REASON_GIL_FORCED, REASON_GIL_IS_ON, REASON_GIL_NEEDED,
-	                REASON_GIL_NOT_NEEDED, REASON_GIL_ON, REASON_GIL_TURNED_ON));
-	copy_reasons(&ret->advice, &a->verdict.advice,
-	             CODES(ADVICE_BUSIEST, ADVICE_STATE_DETECT, ADVICE_LONGER, ADVICE_RECORD_AGAIN,
-	                   ADVICE_STACKS, ADVICE_TRACE_IMPORTS, ADVICE_EXACT));
 }
 
 void findings_done(struct findings *findings)
@@ -985,6 +1218,4 @@ void findings_done(struct findings *findings)
 	for (size_t i = 0; i < findings->v.n; i++)
 		finding_done(&findings->v.v[i]);
 	vec_done(&findings->v);
-	vec_done(&findings->context.v);
-	vec_done(&findings->advice.v);
 }

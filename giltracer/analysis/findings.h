@@ -10,8 +10,8 @@
  * how a thread experiences that waiting, and a thread can wait for the GIL and for a CPU at once.
  *
  * A finding costs at least FINDING_LEAST % of the time in which threads wanted to run, as much of the
- * duration of the recording, and VERDICT_SHORT_NS; or tasks were late for VERDICT_LATE_NS at once; or
- * the verdict speaks of a CPU limit or of samples. The first is
+ * duration of the recording, and VERDICT_SHORT_NS; or tasks were late for FINDING_LATE_NS at once; or
+ * a CPU limit stopped the program; or there are samples only. The first is
  * of the kind that the verdict's headline is about, if there is one; the rest are in the order of
  * their costs. What tracing caused comes last.
  */
@@ -28,11 +28,12 @@
 #include "analysis/verdict.h"
 #include "base/vec.h"
 
-#define FINDING_LEAST  1  /* percent */
-#define FINDINGS_MAX   16 /* those that cost most */
-#define FINDING_PLACES 64 /* the places that cost most */
-#define FINDING_CHAINS 3
-#define FINDING_CHAIN  10 /* percent of the waits in a line: worth a clause */
+#define FINDING_LEAST   1         /* percent */
+#define FINDING_LATE_NS 100000000 /* from which asyncio's debug mode reports a callback as slow */
+#define FINDINGS_MAX    16        /* those that cost most */
+#define FINDING_PLACES  64        /* the places that cost most */
+#define FINDING_CHAINS  3
+#define FINDING_CHAIN   10 /* percent of the waits in a line: worth a clause */
 #define FINDING_CPUS \
 	10 /* percent of the time in which threads wanted a CPU: worth a finding, also of some thread's life */
 
@@ -74,16 +75,18 @@ struct finding_place {
  *	CPUs, of the time in which threads wanted one
  * @tracing: tracing is the cause, not the program
  * @row: CALL, FUNCTION: its overdue holds, or those that ended in it; NULL: none
- * @function: FUNCTION: according to its calls, as in struct reason; no name: according to the holds
- * that ended in it; @traced_name, @traced_file, @traced_line: where to look then, its first line
+ * @ran, @caller: FUNCTION: according to its calls, "function (/path/file.py:12)"; caller may be NULL;
+ * ran NULL: according to the holds that ended in it; @traced_name, @traced_file, @traced_line: where to look then, its first line
  * @charged: for findings.c
+ * @preempted_ns: CALL: the part of the longest hold in which its thread was runnable without a CPU; 0: a
+ * small one
  * @group: THREAD
  * @frame: where to look, id in the source's frames, 0: unknown; @count, @threads, @longest_ns: LOCK:
  *	number of waits and of threads that waited, the longest wait
  * @chains, @chain_count: LOCK: what was done meanwhile, most first
  * @tasks: TASK, index in the analysis' groups
  * @pattern, @alike: PATTERN; alike: number of further ones of its kind
- * @what: the other kinds: reasons of the verdict
+ * @what: the other kinds: its reasons
  * @remedy: advice; REASON_CODES: none, or that of the pattern
  * @no_gain, @gain_ns: what the remedy would save
  * @places: most costs first
@@ -96,10 +99,10 @@ struct finding {
 	double share;
 	const struct function_row *row;
 	uint32_t group, frame, tasks, charged, threads;
-	struct reason_function function;
+	const char *ran, *caller;
 	char *traced_name, *traced_file;
 	uint32_t traced_line;
-	uint64_t count, longest_ns;
+	uint64_t count, longest_ns, preempted_ns;
 	const struct chain *chains[FINDING_CHAINS];
 	unsigned chain_count;
 	const struct pattern *pattern;
@@ -111,13 +114,9 @@ struct finding {
 	VEC(struct finding_place) places;
 };
 
-/**
- * @context: what else the verdict says of the whole program; @advice: about recording again
- * @left: number of findings beyond FINDINGS_MAX
- */
+/* @left: number of findings beyond FINDINGS_MAX */
 struct findings {
 	VEC(struct finding) v;
-	struct reasons context, advice;
 	size_t left;
 };
 

@@ -230,8 +230,7 @@ static int compare_rows(const void *a, const void *b)
 	return (x->hog > y->hog) - (x->hog < y->hog);
 }
 
-struct function_rows functions_rows(const struct recording_pass *pass, bool overdue,
-                                    const struct thread_groups *groups, uint32_t group)
+struct function_rows functions_rows(const struct recording_pass *pass, bool overdue)
 {
 	const struct stacks *frames = functions_frames(pass);
 	struct function_rows rows = { 0 };
@@ -239,8 +238,6 @@ struct function_rows functions_rows(const struct recording_pass *pass, bool over
 	for (size_t i = 0; pass->hogs && i < pass->hogs->v.n; i++) {
 		const struct hog *hog = &pass->hogs->v.v[i];
 
-		if (groups && groups->of[hog->thread] != group)
-			continue;
 		if (overdue ? hog->overdue_holds : hog->frame && hog->wait_ns)
 			add_to_row(find_row(&rows, frames, hog), hog, overdue);
 	}

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include "analysis/facts.h"
-#include "analysis/groups.h"
 #include "analysis/hogs.h"
 
 /**
@@ -101,10 +100,8 @@ struct function_rows {
 };
 
 /* Functions whose holds were overdue or, without overdue, known functions whose holds made others
- * wait; of the threads of a group, or of all threads if groups is NULL. Most wait first. Free with
- * vec_done(&rows.v). */
-struct function_rows functions_rows(const struct recording_pass *pass, bool overdue,
-                                    const struct thread_groups *groups, uint32_t group);
+ * wait. Most wait first. Free with vec_done(&rows.v). */
+struct function_rows functions_rows(const struct recording_pass *pass, bool overdue);
 
 /* The time that avoiding the row's overdue holds would save, unless the result tells why that is
  * not known. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verdict: its evidence, its rules, and its reasons with their numbers. */
+/* The verdict: its evidence, its rules, and its sentences with their numbers. */
 #include "analysis/verdict.h"
 
 #include <stdlib.h>
@@ -17,8 +17,7 @@
 #include "trace/names.h"
 #include "trace/source.h"
 
-/* Appends a reason without numbers; borrowed until the next call. */
-static struct reason *reasons_add(struct reasons *reasons, enum reason_code code)
+struct reason *reasons_add(struct reasons *reasons, enum reason_code code)
 {
 	struct reason *r = vec_push(&reasons->v);
 
@@ -394,8 +393,7 @@ static bool evidence_is_single(const struct evidence *e)
 	return facts_percent(e->busiest_ns, e->totals.cpu_ns[CPU_RUNNING]) >= VERDICT_SINGLE;
 }
 
-/* The CPU limit of the program's control group kept it from running. */
-static bool evidence_is_throttled(const struct evidence *e)
+bool evidence_is_throttled(const struct evidence *e)
 {
 	const struct cpu_quota *q = &e->pass->quota;
 
@@ -540,219 +538,15 @@ static enum verdict_kind evidence_judge(struct evidence *e)
 	return VERDICT_GIL_NONE;
 }
 
-/* Locks and stops of the world: which thread is blocked most, where, and by which thread. */
+/* The parts of the verdict. */
 
-#define WORTH_A_WORD 1  /* percent of a thread's life: worth reporting */
-#define WORTH_ADVICE 10 /* likewise */
-
-#define SHARED_FRAMES      64      /* the largest number that is compared */
-#define CHAINS             2       /* the largest number that is reported */
-#define CONVOY_THREADS     4       /* at the same time */
-#define CONVOY_RELEASES    100     /* while threads wait */
-#define CONVOY_NS          1000000 /* from one to the next */
-#define CHAIN_MOST         50      /* percent of the waits for locks, or of the run: their cause */
-#define CHAIN_WORTH_A_WORD 20      /* percent of the waiting for locks */
-
-/* The thread that spent the largest share of its life in state, or MODEL_NONE. */
-static uint32_t most_in(const struct model *model, enum gil_state state)
-{
-	uint32_t most = MODEL_NONE;
-	double percent = 0;
-
-	for (uint32_t i = 0; i < model->threads.n; i++) {
-		const struct model_thread *t = &model->threads.v[i];
-		double share = facts_percent(t->gil_ns[state], t->end_ns - t->start_ns);
-
-		if (share > percent && share >= WORTH_A_WORD) {
-			most = i;
-			percent = share;
-		}
-	}
-	return most;
-}
-
-/* Finds the place where the thread spent most time in state, and the type of object whose lock it
- * was. */
-static void find_blocked_place(struct reason *r, const struct analysis *a, enum gil_state state)
-{
-	struct locks_places places = locks_places(a->pass, r->thread);
-
-	for (size_t i = 0; i < places.v.n; i++) {
-		if (places.v.v[i].state != state)
-			continue;
-		r->frame = places.v.v[i].frame;
-		r->of = places.v.v[i].of;
-		break;
-	}
-	vec_done(&places.v);
-}
-
-/* Finds the thread whose releases ended most of the thread's blocked time. */
-static void find_releaser(struct reason *r, const struct model *model, enum gil_state state)
-{
-	const struct model_lock_blame *most = NULL;
-
-	for (size_t i = 0; i < model->lock_blame.n; i++) {
-		const struct model_lock_blame *b = &model->lock_blame.v[i];
-
-		if (b->waiter == r->thread && b->state == state && b->by < MODEL_UNKNOWN &&
-		    (!most || b->wait_ns > most->wait_ns))
-			most = b;
-	}
-	if (!most)
-		return;
-	r->other = most->by;
-	r->other_percent = facts_percent(most->wait_ns, r->ns);
-}
-
-/* Returns the share of its life, in percent, for which the most blocked thread is blocked. */
-static double add_blocked(struct reasons *to, const struct analysis *a, enum gil_state state,
-                          enum reason_code code)
-{
-	uint32_t thread = most_in(a->model, state);
-	const struct model_thread *t;
-	struct reason *r;
-
-	if (thread == MODEL_NONE)
-		return 0;
-	t = &a->model->threads.v[thread];
-	r = reasons_add(to, code);
-	r->thread = thread;
-	r->ns = t->gil_ns[state];
-	r->percent = facts_percent(r->ns, t->end_ns - t->start_ns);
-	if (state != GIL_STOPPING)
-		find_releaser(r, a->model, state);
-	if (state != GIL_STOPPED)
-		find_blocked_place(r, a, state);
-	return r->percent;
-}
-
-/* Time in which threads waited for one lock. @threads: those for which it matters; @life_ns: of these */
-struct shared_lock {
-	uint32_t lock, threads;
-	uint64_t ns, life_ns, spin_ns;
-	VEC(struct frame_time {
-		uint32_t frame;
-		uint64_t ns;
-	})
-	frames;
-};
-
-static inline void cleanup_shared_lock_done(struct shared_lock *shared)
-{
-	vec_done(&shared->frames);
-}
-
-static void add_to_frame(struct shared_lock *shared, uint32_t frame, uint64_t ns)
-{
-	for (size_t i = 0; i < shared->frames.n; i++)
-		if (shared->frames.v[i].frame == frame) {
-			shared->frames.v[i].ns += ns;
-			return;
-		}
-	if (shared->frames.n < SHARED_FRAMES)
-		*vec_push(&shared->frames) = (struct frame_time){ frame, ns };
-}
-
-static void add_waits_of_thread(struct shared_lock *shared, const struct model_thread *t)
-{
-	uint64_t ns = 0, spin_ns = 0;
-
-	for (size_t i = 0; i < t->gil.spans.n; i++) {
-		const struct span *s = &t->gil.spans.v[i];
-		uint64_t span_ns = lane_span_end(&t->gil, i) - s->start_ns;
-
-		if ((s->state != GIL_LOCK_WAIT && s->state != GIL_SPINNING) ||
-		    s->gil.lock != shared->lock)
-			continue;
-		ns += span_ns;
-		spin_ns += s->state == GIL_SPINNING ? span_ns : 0;
-		add_to_frame(shared, s->gil.frame, span_ns);
-	}
-	if (facts_percent(ns, t->end_ns - t->start_ns) < WORTH_A_WORD)
-		return;
-	shared->threads++;
-	shared->ns += ns;
-	shared->spin_ns += spin_ns;
-	shared->life_ns += t->end_ns - t->start_ns;
-}
-
-/* The lock for which threads waited longest, unless only one did. Returns the share of their lives. */
-static double add_shared_lock(struct reasons *to, const struct analysis *a)
-{
-	const struct model *m = a->model;
-	CLEANUP(shared_lock_done) struct shared_lock shared = { .lock = MODEL_NONE };
-	uint64_t most_ns = 0;
-	uint32_t frame = 0;
-	struct reason *r;
-
-	for (uint32_t i = 0; i < m->locks.n; i++)
-		if (!m->locks.v[i].world &&
-		    m->locks.v[i].wait_ns + m->locks.v[i].spin_ns > most_ns) {
-			most_ns = m->locks.v[i].wait_ns + m->locks.v[i].spin_ns;
-			shared.lock = i;
-		}
-	for (size_t i = 0; shared.lock != MODEL_NONE && i < m->threads.n; i++)
-		add_waits_of_thread(&shared, &m->threads.v[i]);
-	if (shared.threads < 2)
-		return 0;
-	most_ns = 0;
-	for (size_t i = 0; i < shared.frames.n; i++)
-		if (shared.frames.v[i].ns > most_ns) {
-			most_ns = shared.frames.v[i].ns;
-			frame = shared.frames.v[i].frame;
-		}
-	r = reasons_add(to, REASON_SHARED_LOCK);
-	r->count = shared.threads;
-	r->ns = shared.ns;
-	r->percent = facts_percent(shared.ns, shared.life_ns);
-	r->other_percent = facts_percent(shared.spin_ns, shared.ns);
-	r->frame = frame;
-	r->of = m->locks.v[shared.lock].of;
-	r->variable = m->locks.v[shared.lock].name;
-	return r->percent;
-}
-
-#define LATE_WORTH_A_WORD_NS 1000000
-
-/* How often the world was stopped, and which thread stopped last where that took longest. */
-static void add_stops(struct reasons *to, const struct model *m)
-{
-	struct locks_stops stops = locks_stops(m);
-	struct reason *r;
-
-	if (facts_percent(stops.ns, m->end_ns - m->start_ns) < WORTH_A_WORD)
-		return;
-	r = reasons_add(to, REASON_STOP_COUNT);
-	r->count = stops.count;
-	r->other_count = stops.collections;
-	r->ns = stops.ns;
-	r->longest_ns = stops.longest_ns;
-	if (!stops.latest || locks_stop_waiting_ns(stops.latest) < LATE_WORTH_A_WORD_NS)
-		return;
-	r = reasons_add(to, REASON_STOP_LATE);
-	r->ns = locks_stop_waiting_ns(stops.latest);
-	r->thread = stops.latest->last;
-	r->frame = stops.latest->last_frame;
-}
-
-/* Appends to the reasons and the advice what threads waited for without a GIL. */
-static void find_locks(struct verdict *v, const struct analysis *a)
-{
-	double shared, blocked;
-
-	if (!a->recording->gil_detect)
-		return;
-	shared = add_shared_lock(&v->because, a);
-	blocked = add_blocked(&v->because, a, GIL_LOCK_WAIT, REASON_LOCKS);
-	if (shared >= WORTH_ADVICE || blocked >= WORTH_ADVICE)
-		reasons_add(&v->advice, ADVICE_LOCK);
-	add_blocked(&v->because, a, GIL_STOPPING, REASON_STOPS);
-	add_blocked(&v->because, a, GIL_STOPPED, REASON_STOPPED);
-	add_stops(&v->because, a->model);
-	if (!v->because.v.n)
-		reasons_add(&v->because, REASON_NO_LOCKS);
-}
+#define CHAIN_MOST       50   /* percent of the waits for locks, or of the run: their cause */
+#define WORTH_A_WORD     1    /* percent of a thread's life: worth reporting */
+#define LEAST_PERCENT    0.05 /* less would be printed as 0.0 % */
+#define SLOW_STARTS_SOME 5    /* percent of all waiting: worth reporting */
+#define SLOW_STARTS_MUCH 30
+#define FEW              100 /* samples: with fewer, shares are off by 10 points and more */
+#define TORN_SOME        5   /* percent: worth reporting */
 
 /* The largest chain of the lock for which threads waited for half of the time or more; NULL: there is none. */
 static const struct chain *main_chain(const struct analysis *a)
@@ -768,24 +562,6 @@ static bool has_one_cause(const struct analysis *a, const struct chain *chain)
 {
 	return chain && facts_percent(chain->ns, a->chains.ns) >= CHAIN_MOST &&
 	       (chain->end == CHAIN_HELD_GIL || chain->end == CHAIN_WITHOUT_GIL);
-}
-
-/* Many threads queue for a lock that none of them has for long. */
-static bool add_convoy(struct reasons *to, const struct analysis *a, const struct chain *chain)
-{
-	const struct model_lock *lock = chain->lock == MODEL_NONE ? NULL
-	                                                          : &a->model->locks.v[chain->lock];
-	struct reason *r;
-
-	if (!lock || lock->most_waiters < CONVOY_THREADS || lock->releases < CONVOY_RELEASES ||
-	    lock->wanted_ns / lock->releases > CONVOY_NS)
-		return false;
-	r = reasons_add(to, REASON_CONVOY);
-	r->chain = chain;
-	r->number = lock->most_waiters;
-	r->ns = lock->wanted_ns / lock->releases;
-	r->count = (uint64_t)((double)lock->releases * 1e9 / (double)lock->wanted_ns);
-	return true;
 }
 
 /* How long the thread waited for room in queues, which by made, and where it waited longest. */
@@ -849,34 +625,6 @@ static bool find_stage(struct reasons *to, const struct analysis *a)
 	return true;
 }
 
-/* Appends what was done while threads waited for locks of the program. told: has been said already */
-static void add_chains(struct reasons *because, struct reasons *advice, const struct analysis *a,
-                       const struct chain *told)
-{
-	for (size_t i = 0; i < a->chains.v.n && i < CHAINS; i++) {
-		const struct chain *chain = &a->chains.v.v[i];
-		double percent = facts_percent(chain->ns, a->chains.ns);
-		struct reason *r;
-
-		if (i && percent < CHAIN_WORTH_A_WORD)
-			break;
-		if (!i && chain->end == CHAIN_DEADLOCK) {
-			reasons_add(advice, ADVICE_DEADLOCK);
-			break;
-		}
-		if (chain != told) {
-			r = reasons_add(because, REASON_CHAIN);
-			r->chain = chain;
-			r->percent = percent;
-		}
-		if (!i && add_convoy(because, a, chain))
-			reasons_add(advice, ADVICE_CONVOY);
-		else if (!i && chain->end != CHAIN_FREE && chain->end != CHAIN_UNKNOWN)
-			reasons_add(advice, chain->end == CHAIN_WITHOUT_GIL ? ADVICE_LOCK_ASLEEP
-			                                                    : ADVICE_LOCK);
-	}
-}
-
 /* Adds that the GIL of a free-threaded interpreter is on, and why; adds nothing if it is off. */
 static void add_turned_on(struct reasons *to, const struct analysis *a)
 {
@@ -902,60 +650,6 @@ static void add_turned_on(struct reasons *to, const struct analysis *a)
 		reasons_add(to, REASON_GIL_NEEDED);
 }
 
-/* The verdict of a recording that consists of samples only. */
-
-#define PLACE_SOME 5   /* percent of the samples: worth a sentence */
-#define FEW        100 /* samples: with fewer, shares are off by 10 points and more */
-#define TORN_SOME  5   /* percent: worth reporting */
-
-static const struct sampled_place *find_sampled_place(const struct sampled *s, bool holds)
-{
-	for (size_t i = 0; i < s->places.n; i++) {
-		enum sampled_what what = s->places.v[i].what;
-
-		if (holds == (what == SAMPLED_HOLDS) && what != SAMPLED_WAITS)
-			return &s->places.v[i];
-	}
-	return NULL;
-}
-
-static void add_sampled_place(struct reasons *to, enum reason_code code,
-                              const struct sampled_place *place, uint64_t whole)
-{
-	double percent = facts_percent(place ? place->samples : 0, whole);
-	struct reason *r;
-
-	if (percent < PLACE_SOME)
-		return;
-	r = reasons_add(to, code);
-	r->percent = percent;
-	r->place = place;
-}
-
-static void find_sampled(struct verdict *v, const struct analysis *a)
-{
-	const struct sampled *s = &a->sampled;
-	bool known = s->held || s->what[SAMPLED_WAITS];
-	struct reason *r = reasons_add(&v->headline,
-	                               known ? REASON_SAMPLED : REASON_SAMPLED_NO_GIL);
-
-	r->count = s->samples;
-	r->number = (double)s->what[SAMPLED_WAITS] / (double)s->samples;
-	if (s->busiest != MODEL_NONE && s->threads.v[s->busiest].thread != MODEL_NONE) {
-		const struct sampled_thread *t = &s->threads.v[s->busiest];
-
-		r = reasons_add(&v->because, REASON_SAMPLED_HOLDER);
-		r->thread = t->thread;
-		r->percent = facts_percent(t->what[SAMPLED_HOLDS], s->samples);
-	}
-	add_sampled_place(&v->because, REASON_SAMPLED_HELD, find_sampled_place(s, true),
-	                  s->what[SAMPLED_HOLDS]);
-	add_sampled_place(&v->because, REASON_SAMPLED_PLACE, find_sampled_place(s, false),
-	                  s->thread_samples);
-	if (!a->pass->gil_recorded)
-		reasons_add(&v->advice, ADVICE_EXACT);
-}
-
 static void judge_sampled(struct verdict *v, const struct analysis *a)
 {
 	const struct samples *s = a->pass->samples;
@@ -970,350 +664,6 @@ static void judge_sampled(struct verdict *v, const struct analysis *a)
 	if (torn >= TORN_SOME)
 		reasons_add(&v->quality_why, QUALITY_TORN)->percent = torn;
 }
-
-/* Which threads, groups or functions to blame for the waiting for the GIL. */
-
-#define FUNCTION_PERCENT 20       /* a function with a smaller share is not named */
-#define LONG_HOLD_NS     10000000 /* twice the switch interval: holds of this length are reported */
-#define PREEMPTED        20       /* percent of the longest hold: likewise */
-#define SECOND_PERCENT   5        /* of the waiting: a second group that caused less is not named */
-#define BETWEEN_PERCENT  10       /* likewise for waiting that is charged to no thread */
-
-/**
- * All waiting, by the group it is charged to.
- * @ns: by group; @order: groups, the most charged first
- * @handoff_ns, @probed_ns, @no_cpu_ns, @total_ns: as in struct facts_totals
- */
-struct charges {
-	const struct thread_groups *groups;
-	uint64_t *ns;
-	uint32_t *order;
-	uint64_t handoff_ns, probed_ns, no_cpu_ns, total_ns;
-};
-
-static int compare_charges(const void *a, const void *b, void *data)
-{
-	const uint64_t *ns = data;
-	uint32_t ia = *(const uint32_t *)a, ib = *(const uint32_t *)b;
-
-	if (ns[ia] != ns[ib])
-		return ns[ia] < ns[ib] ? 1 : -1;
-	return (ia > ib) - (ia < ib);
-}
-
-static void charge(struct charges *c, const struct analysis *a)
-{
-	const struct facts_totals *totals = &a->evidence.totals;
-	uint32_t n = (uint32_t)a->groups.v.n;
-
-	*c = (struct charges){
-		.groups = &a->groups,
-		.ns = xcalloc(n + 1, sizeof(*c->ns)),
-		.order = xcalloc(n + 1, sizeof(*c->order)),
-		.handoff_ns = totals->handoff_ns,
-		.probed_ns = totals->probed_handoff_ns,
-		.no_cpu_ns = totals->no_cpu_ns,
-		.total_ns = totals->blamed_ns,
-	};
-	for (uint32_t i = 0; i < n; i++)
-		c->order[i] = i;
-	for (size_t i = 0; i < a->model->blame.n; i++) {
-		const struct model_blame *blame = &a->model->blame.v[i];
-
-		if (blame->holder < MODEL_UNKNOWN)
-			c->ns[a->groups.of[blame->holder]] += blame->wait_ns;
-	}
-	qsort_r(c->order, n, sizeof(*c->order), compare_charges, c->ns);
-}
-
-/* Whether more passed while the next thread had no CPU than while any group held the GIL. */
-static bool is_for_lack_of_cpus(const struct charges *c)
-{
-	uint64_t most = c->groups->v.n ? c->ns[c->order[0]] : 0;
-
-	return facts_percent(c->no_cpu_ns, c->total_ns) >= VERDICT_HANDOVER && c->no_cpu_ns > most;
-}
-
-static void charges_done(struct charges *c)
-{
-	free(c->ns);
-	free(c->order);
-}
-
-/* The function in which those holds of the group ended for which others waited most. Used if there
- * is no Python-side trace. */
-static void find_probed_function(struct reason_function *f, const struct analysis *a,
-                                 const struct charges *c, uint32_t group)
-{
-	struct function_rows rows = functions_rows(a->pass, false, c->groups, group);
-	const struct function_row *top = rows.v.n ? &rows.v.v[0] : NULL;
-	double percent = top ? facts_percent(top->wait_ns, c->ns[group]) : 0;
-
-	if (percent >= FUNCTION_PERCENT)
-		*f = (struct reason_function){
-			.percent = percent,
-			.hog = top->hog,
-			.ended = top->hog->overdue_wait_ns * 2 < top->hog->wait_ns,
-		};
-	vec_done(&rows.v);
-}
-
-/* The function that ran most while others waited for a thread of the group, and the caller in its
- * heaviest stack. False: the calls of these threads are not known. */
-static bool find_traced_function(struct reason_function *f, const struct analysis *a,
-                                 uint32_t group)
-{
-	struct pystack_functions functions;
-	struct pystack py;
-	bool found = false;
-	double percent;
-
-	if (!a->pass->slices)
-		return false;
-	pystack_init(&py, a->pass->slices);
-	for (uint32_t i = 0; i < a->model->threads.n; i++) {
-		const struct slice_thread *st = pystack_find(a->pass, i);
-		struct stretches stretches;
-
-		if (a->groups.of[i] != group)
-			continue;
-		stretches = stretches_blamed(a->model, i, NULL);
-		pystack_charge(&py, st, &stretches);
-		vec_done(&stretches);
-		found |= st != NULL;
-	}
-	functions = pystack_functions(&py);
-	percent = functions.n ? facts_percent(functions.v[0].ns, functions.all_ns) : 0;
-	if (found && percent >= FUNCTION_PERCENT)
-		*f = (struct reason_function){
-			.percent = percent,
-			.name = pystack_name(&py, functions.v[0].stack),
-			.caller = pystack_caller(&py, functions.v[0].stack),
-		};
-	vec_done(&functions);
-	pystack_done(&py);
-	return found;
-}
-
-/* The function that ran most while others waited for a thread of the group. */
-static void find_function(struct reason_function *f, const struct analysis *a,
-                          const struct charges *c, uint32_t group)
-{
-	if (!find_traced_function(f, a, group))
-		find_probed_function(f, a, c, group);
-}
-
-/* Reports waiting that is charged to no thread, and is not the main cause. */
-static void add_between(struct reasons *to, const struct charges *c)
-{
-	double handoff = facts_percent(c->handoff_ns, c->total_ns);
-	double no_cpu = facts_percent(c->no_cpu_ns, c->total_ns);
-
-	if (handoff >= BETWEEN_PERCENT)
-		reasons_add(to, REASON_HANDOFF_TOO)->percent = handoff;
-	if (no_cpu >= BETWEEN_PERCENT && !is_for_lack_of_cpus(c))
-		reasons_add(to, REASON_NO_CPU_TOO)->percent = no_cpu;
-}
-
-/* What helps against a lack of CPUs: the advice depends on which programs had the CPUs. */
-static enum reason_code cpu_advice(const struct analysis *a)
-{
-	double own = cpu_users_own_percent(&a->cpu_users);
-
-	if (evidence_is_throttled(&a->evidence))
-		return ADVICE_QUOTA;
-	if (own >= 100 - VERDICT_OTHERS)
-		return ADVICE_OWN_THREADS;
-	return own >= 0 && own <= VERDICT_OTHERS ? ADVICE_OTHER_PROGRAMS : ADVICE_CPUS;
-}
-
-static enum reason_code python_advice(const struct analysis *a)
-{
-	return a->evidence.processes > 1 ? ADVICE_PYTHON_OF_PROCESS : ADVICE_PYTHON;
-}
-
-/* How long the holder was runnable without a CPU during the hold; 0 if that is a small share. */
-static uint64_t preempted(const struct model *model, uint32_t thread, uint64_t from_ns, uint64_t ns)
-{
-	uint64_t runnable_ns, asleep_ns;
-
-	hogs_off_cpu(&model->threads.v[thread], from_ns, from_ns + ns, &runnable_ns, &asleep_ns);
-	return facts_percent(runnable_ns, ns) >= PREEMPTED ? runnable_ns : 0;
-}
-
-static void blame_thread(struct verdict *v, const struct analysis *a, const struct charges *c)
-{
-	uint32_t group = c->order[0], holder = c->groups->v.v[group].first;
-	uint64_t longest = a->model->threads.v[holder].longest_hold_ns;
-	double percent = facts_percent(c->ns[group], c->total_ns);
-	struct reason *r = reasons_add(
-		&v->because, percent >= VERDICT_CULPRIT ? REASON_THREAD_MOSTLY : REASON_THREAD);
-
-	r->thread = holder;
-	r->percent = percent;
-	r->ns = c->ns[group];
-	r->longest_ns = longest >= LONG_HOLD_NS ? longest : 0;
-	if (r->longest_ns)
-		r->preempted_ns = preempted(
-			a->model, holder, a->model->threads.v[holder].longest_hold_at_ns, longest);
-	find_function(&r->function, a, c, group);
-	add_between(&v->because, c);
-	reasons_add(&v->advice, python_advice(a));
-}
-
-static void blame_group(struct verdict *v, const struct analysis *a, const struct charges *c)
-{
-	struct reason *r = reasons_add(&v->because, REASON_GROUP);
-
-	r->group = c->order[0];
-	r->percent = facts_percent(c->ns[r->group], c->total_ns);
-	find_function(&r->function, a, c, r->group);
-	add_between(&v->because, c);
-	reasons_add(&v->advice, python_advice(a));
-}
-
-static void blame_several(struct verdict *v, const struct analysis *a, const struct charges *c)
-{
-	struct reason *r = reasons_add(&v->because, REASON_GROUPS);
-
-	r->group = c->order[0];
-	r->other_group = c->order[1];
-	r->percent = facts_percent(c->ns[r->group], c->total_ns);
-	r->other_percent = facts_percent(c->ns[r->other_group], c->total_ns);
-	add_between(&v->because, c);
-	reasons_add(&v->advice, python_advice(a));
-}
-
-static enum reason_code call_advice(const struct analysis *a, const struct hog *hog)
-{
-	switch (function_cause(a->pass, hog)) {
-	case CAUSE_COLLECTOR:
-		return ADVICE_COLLECTOR;
-	case CAUSE_IMPORT:
-		return ADVICE_IMPORT;
-	case CAUSE_DEALLOCATION:
-		return ADVICE_DEALLOCATION;
-	case CAUSE_CALL:
-	case CAUSES:
-		break;
-	}
-	return a->evidence.processes > 1 ? ADVICE_CALL_OF_PROCESS : ADVICE_CALL;
-}
-
-/* Reports slow starts of threads, and the function that caused most of the rest of the waiting. */
-static void blame_slow_start(struct verdict *v, const struct analysis *a, const struct charges *c)
-{
-	uint64_t slow_ns = a->overdue.v.v[0].wait_ns;
-	const struct function_row *next = a->overdue.v.n > 1 ? &a->overdue.v.v[1] : NULL;
-	double percent = next ? facts_percent(next->wait_ns, c->total_ns - slow_ns) : 0;
-	struct reason *r = reasons_add(&v->because, REASON_SLOW_START);
-
-	r->percent = facts_percent(slow_ns, c->total_ns);
-	if (percent >= VERDICT_CALL && next->hog->frame &&
-	    !function_is_slow_start(a->pass, next->hog)) {
-		r = reasons_add(&v->because, REASON_SLOW_START_REST);
-		r->percent = percent;
-		r->hog = next->hog;
-	}
-	reasons_add(&v->advice, ADVICE_RECORD_ALONE);
-}
-
-/* Reports the function that kept the GIL longest after release requests, in any number of
- * threads. */
-static bool blame_call(struct verdict *v, const struct analysis *a, const struct charges *c)
-{
-	const struct function_row *top = a->overdue.v.n ? &a->overdue.v.v[0] : NULL;
-	double percent = top ? facts_percent(top->wait_ns, c->total_ns) : 0;
-	struct reason *r;
-
-	if (percent < VERDICT_CALL || !top->hog->frame)
-		return false;
-	if (function_is_slow_start(a->pass, top->hog)) {
-		blame_slow_start(v, a, c);
-		return true;
-	}
-	r = reasons_add(&v->because, percent >= VERDICT_CULPRIT ? REASON_CALL_MOSTLY : REASON_CALL);
-	r->percent = percent;
-	r->hog = top->hog;
-	r->count = top->threads;
-	r->thread = top->hog->thread;
-	r->ns = top->wait_ns;
-	r->longest_ns = top->longest_ns;
-	r->preempted_ns = preempted(a->model, top->longest_thread, top->longest_at_ns,
-	                            top->longest_ns);
-	reasons_add(&v->advice, call_advice(a, top->hog));
-	return true;
-}
-
-/* Whether the GIL is released soon after it is acquired, judged by the mean hold. */
-static bool is_given_up_often(const struct analysis *a)
-{
-	uint64_t holds = 0;
-
-	for (size_t i = 0; i < a->model->threads.n; i++)
-		holds += a->model->threads.v[i].holds;
-	return holds && a->evidence.totals.hold_ns / holds < VERDICT_SHORT_HOLD_NS;
-}
-
-static void blame_handoff(struct verdict *v, const struct charges *c)
-{
-	reasons_add(&v->because, REASON_HANDOFF)->percent =
-		facts_percent(c->handoff_ns - c->probed_ns, c->total_ns);
-	reasons_add(&v->advice, ADVICE_HANDOFF);
-}
-
-/* Blames the threads or groups that held the GIL longest while others waited. lack: a lack of CPUs is
- * reported already. */
-static void blame_holders(struct verdict *v, const struct analysis *a, const struct charges *c,
-                          bool lack)
-{
-	uint64_t most = c->groups->v.n ? c->ns[c->order[0]] : 0;
-	uint64_t second = c->groups->v.n > 1 ? c->ns[c->order[1]] : 0;
-
-	if (!most) {
-		if (!lack)
-			reasons_add(&v->advice, a->recording->gil_detect ? python_advice(a)
-			                                                 : ADVICE_GIL_DETECT);
-		return;
-	}
-	if (facts_percent(most, c->total_ns - c->handoff_ns - c->no_cpu_ns) < VERDICT_CULPRIT &&
-	    facts_percent(second, c->total_ns) >= SECOND_PERCENT)
-		blame_several(v, a, c);
-	else if (c->groups->v.v[c->order[0]].threads == 1)
-		blame_thread(v, a, c);
-	else
-		blame_group(v, a, c);
-}
-
-/* Appends to the reasons and the advice of v. */
-static void find_culprit(struct verdict *v, const struct analysis *a)
-{
-	struct charges c;
-	uint64_t most;
-	bool lack;
-
-	charge(&c, a);
-	most = c.groups->v.n ? c.ns[c.order[0]] : 0;
-	lack = is_for_lack_of_cpus(&c);
-	if (lack) {
-		reasons_add(&v->because, REASON_NO_CPU)->percent = facts_percent(c.no_cpu_ns,
-		                                                                 c.total_ns);
-		if (v->kind != VERDICT_CPU_STARVED)
-			reasons_add(&v->advice, cpu_advice(a));
-	}
-	if (facts_percent(c.handoff_ns - c.probed_ns, c.total_ns) >= VERDICT_HANDOVER &&
-	    c.handoff_ns - c.probed_ns > most && is_given_up_often(a))
-		blame_handoff(v, &c);
-	else if (!blame_call(v, a, &c))
-		blame_holders(v, a, &c, lack);
-	charges_done(&c);
-}
-
-/* The parts of the verdict. */
-
-#define LEAST_PERCENT    0.05 /* less would be printed as 0.0 % */
-#define SLOW_STARTS_SOME 5    /* percent of all waiting: worth reporting */
-#define SLOW_STARTS_MUCH 30
 
 static void add_percent(struct reasons *to, enum reason_code code, double percent)
 {
@@ -1352,6 +702,7 @@ static void find_headline(struct reasons *to, const struct analysis *a, enum ver
 	const struct evidence *e = &a->evidence;
 	uint64_t running = e->totals.cpu_ns[CPU_RUNNING];
 	double asleep = facts_percent(evidence_asleep(e), evidence_cpu_known(e));
+	const struct sampled *sampled;
 	struct reason *r;
 
 	switch (kind) {
@@ -1415,7 +766,13 @@ static void find_headline(struct reasons *to, const struct analysis *a, enum ver
 		reasons_add(to, evidence_is_single(e) ? REASON_SINGLE : REASON_SINGLE_HOLDER);
 		return;
 	case VERDICT_SAMPLED:
-		return; /* find_sampled */
+		sampled = &a->sampled;
+		r = reasons_add(to, sampled->held || sampled->what[SAMPLED_WAITS]
+		                            ? REASON_SAMPLED
+		                            : REASON_SAMPLED_NO_GIL);
+		r->count = sampled->samples;
+		r->number = (double)sampled->what[SAMPLED_WAITS] / (double)sampled->samples;
+		return;
 	case VERDICT_GIL_NONE:
 		if (find_stage(to, a))
 			return;
@@ -1431,28 +788,6 @@ static void find_headline(struct reasons *to, const struct analysis *a, enum ver
 	}
 }
 
-static void move_all(struct reasons *to, struct reasons *from)
-{
-	for (size_t i = 0; i < from->v.n; i++)
-		*vec_push(&to->v) = from->v.v[i];
-	vec_done(&from->v);
-}
-
-/* Adds the waiting for the GIL to a lack of CPUs: its causes, and the advice against it. */
-static void add_gil_too(struct verdict *v, const struct analysis *a)
-{
-	struct verdict gil = { .kind = v->kind };
-
-	add_waits(&v->also, &a->evidence,
-	          evidence_gil(&a->evidence) == VERDICT_GIL_BOUND ? REASON_GIL_BOUND_TOO
-	                                                          : REASON_GIL_SOME_TOO);
-	find_culprit(&gil, a);
-	move_all(&v->also, &gil.because);
-	if (gil.advice.v.n)
-		reasons_add(&v->advice, ADVICE_GIL_TOO);
-	move_all(&v->advice, &gil.advice);
-}
-
 /* Reports that most of the waiting happened at once. */
 static void add_burst(struct verdict *v, const struct evidence *e)
 {
@@ -1464,95 +799,60 @@ static void add_burst(struct verdict *v, const struct evidence *e)
 	if (!b->percent || v->kind == VERDICT_TOO_SHORT ||
 	    (v->kind == VERDICT_LOCK_BOUND && evidence_gil(e) == VERDICT_GIL_NONE))
 		return;
-	r = reasons_add(&v->also, threads < GROUP_MIN_THREADS ? REASON_BURST
-	                          : ended                     ? REASON_BURST_END
-	                                                      : REASON_BURST_START);
+	r = reasons_add(&v->context, threads < GROUP_MIN_THREADS ? REASON_BURST
+	                             : ended                     ? REASON_BURST_END
+	                                                         : REASON_BURST_START);
 	r->percent = b->percent;
 	r->ns = b->from_ns - e->model->start_ns;
 	r->longest_ns = b->to_ns - b->from_ns;
 	r->count = threads;
 }
 
-/* Adds further problems. */
-static void find_also(struct verdict *v, const struct analysis *a)
-{
-	const struct evidence *e = &a->evidence;
-	double asleep = facts_percent(evidence_asleep(e), evidence_cpu_known(e));
-	bool gil = v->kind == VERDICT_GIL_BOUND || v->kind == VERDICT_GIL_SOME;
-
-	if ((v->kind == VERDICT_CPU_STARVED || v->kind == VERDICT_LOCK_BOUND) &&
-	    evidence_gil(e) != VERDICT_GIL_NONE)
-		add_gil_too(v, a);
-	else if (v->kind == VERDICT_CPU_STARVED && evidence_is_single(e))
-		reasons_add(&v->also, REASON_SINGLE_TOO);
-	else if (v->kind == VERDICT_FREE_THREADED && evidence_is_starved(e))
-		add_cpus(&v->also, e, REASON_CPUS_TOO_FEW);
-	else if (gil && evidence_is_starved(e))
-		add_cpus(&v->also, e, REASON_CPUS_TOO);
-	else if (v->kind == VERDICT_GIL_SOME && asleep >= VERDICT_ASLEEP)
-		add_percent(&v->also, REASON_ASLEEP_TOO, asleep);
-	/* Another run of the same program may have the other verdict. */
-	if (e->recording->gil_detect && v->kind != VERDICT_TOO_SHORT &&
-	    evidence_gil_percent(e) >= VERDICT_NEARLY && evidence_gil(e) == VERDICT_GIL_NONE)
-		add_percent(&v->also, REASON_GIL_NEARLY, evidence_gil_percent(e));
-	add_burst(v, e);
-}
-
 static void add_busiest(struct verdict *v, const struct evidence *e)
 {
 	double percent = facts_percent(e->busiest_ns, e->wall_ns);
+	struct reason *r;
 
 	if (e->busiest == MODEL_NONE)
 		return;
-	add_percent(&v->because, REASON_BUSIEST, percent);
-	v->because.v.v[v->because.v.n - 1].thread = e->busiest;
+	r = reasons_add(&v->context, REASON_BUSIEST);
+	r->percent = percent;
+	r->thread = e->busiest;
 	if (percent >= VERDICT_BUSY)
 		reasons_add(&v->advice, ADVICE_BUSIEST);
 }
 
-/* Reports the limit of the program's control group. */
-static void add_quota(struct reasons *to, struct verdict *v, const struct evidence *e)
+/* Whether locks or stops of the interpreter kept a thread from running for a share of its life that is
+ * worth reporting. */
+static bool is_blocked_by_locks(const struct model *m)
 {
-	const struct cpu_quota *q = &e->pass->quota;
-	struct reason *r;
+	for (size_t i = 0; i < m->threads.n; i++) {
+		const uint64_t *ns = m->threads.v[i].gil_ns;
 
-	if (!evidence_is_throttled(e))
-		return;
-	r = reasons_add(to, REASON_QUOTA);
-	r->number = (double)q->quota_us / (double)q->period_us;
-	r->count = q->throttled;
-	r->other_count = q->periods;
-	for (size_t i = 0; i < v->advice.v.n; i++)
-		if (v->advice.v.v[i].code == ADVICE_QUOTA)
-			return;
-	reasons_add(&v->advice, ADVICE_QUOTA);
+		if (facts_percent(ns[GIL_LOCK_WAIT] + ns[GIL_SPINNING] + ns[GIL_STOPPING] +
+		                          ns[GIL_STOPPED],
+		                  life_of(&m->threads.v[i])) >= WORTH_A_WORD)
+			return true;
+	}
+	return false;
 }
 
-static void find_because(struct verdict *v, const struct analysis *a)
+/* What the verdict of this kind adds to its headline. */
+static void add_context_of_kind(struct verdict *v, const struct analysis *a)
 {
 	const struct evidence *e = &a->evidence;
 
 	switch (v->kind) {
-	case VERDICT_GIL_BOUND:
-	case VERDICT_GIL_SOME:
-		find_culprit(v, a);
-		return;
-	case VERDICT_LOCK_BOUND:
-		add_chains(&v->because, &v->advice, a,
-		           has_one_cause(a, main_chain(a)) ? main_chain(a) : NULL);
-		return;
 	case VERDICT_CPU_STARVED:
-		if (!evidence_is_throttled(e)) {
-			reasons_add(&v->because,
+		if (!evidence_is_throttled(e))
+			reasons_add(&v->context,
 			            a->cpu_users.list.n ? REASON_CPU_USERS : REASON_STATES);
-			reasons_add(&v->advice, cpu_advice(a));
-		}
 		return;
 	case VERDICT_SINGLE_THREADED:
 		add_busiest(v, e);
 		return;
 	case VERDICT_IO_BOUND:
-		reasons_add(&v->because, REASON_STATES);
+		reasons_add(&v->context, REASON_STATES);
 		/* Without GIL events, it was the stacks that were recorded. */
 		if (v->headline.v.v[0].code != REASON_STAGE && !a->recording->state_detect &&
 		    a->recording->gil_detect)
@@ -1560,7 +860,7 @@ static void find_because(struct verdict *v, const struct analysis *a)
 		return;
 	case VERDICT_NATIVE_WORK:
 	case VERDICT_GIL_UNKNOWN:
-		reasons_add(&v->because, REASON_STATES);
+		reasons_add(&v->context, REASON_STATES);
 		return;
 	case VERDICT_TOO_SHORT:
 		reasons_add(&v->advice, ADVICE_LONGER);
@@ -1577,14 +877,52 @@ static void find_because(struct verdict *v, const struct analysis *a)
 			                                            : ADVICE_TRACE_IMPORTS);
 		return;
 	case VERDICT_FREE_THREADED:
-		find_locks(v, a);
+		if (a->recording->gil_detect && !is_blocked_by_locks(e->model))
+			reasons_add(&v->context, REASON_NO_LOCKS);
 		return;
 	case VERDICT_SAMPLED:
-		find_sampled(v, a);
+		if (!a->pass->gil_recorded)
+			reasons_add(&v->advice, ADVICE_EXACT);
 		return;
+	case VERDICT_LOCK_BOUND:
+	case VERDICT_GIL_BOUND:
+	case VERDICT_GIL_SOME:
 	case VERDICT_GIL_NONE:
 		return;
 	}
+}
+
+/* The first two locks that were taken in both orders; NULL: none. */
+static const struct model_order *first_inversion(const struct model *m)
+{
+	for (size_t i = 0; i < m->orders.n; i++)
+		if (model_order_is_inverted(m, i))
+			return &m->orders.v[i];
+	return NULL;
+}
+
+static void find_context(struct verdict *v, const struct analysis *a)
+{
+	const struct evidence *e = &a->evidence;
+	double asleep = facts_percent(evidence_asleep(e), evidence_cpu_known(e));
+
+	add_context_of_kind(v, a);
+	if (v->kind == VERDICT_CPU_STARVED && evidence_is_single(e))
+		reasons_add(&v->context, REASON_SINGLE_TOO);
+	else if (v->kind == VERDICT_GIL_SOME && asleep >= VERDICT_ASLEEP)
+		add_percent(&v->context, REASON_ASLEEP_TOO, asleep);
+	/* Another run of the same program may have the other verdict. */
+	if (e->recording->gil_detect && v->kind != VERDICT_TOO_SHORT &&
+	    evidence_gil_percent(e) >= VERDICT_NEARLY && evidence_gil(e) == VERDICT_GIL_NONE)
+		add_percent(&v->context, REASON_GIL_NEARLY, evidence_gil_percent(e));
+	add_burst(v, e);
+	if (v->kind != VERDICT_LOCK_BOUND && main_deadlock(e->model)) {
+		reasons_add(&v->context, REASON_DEADLOCK)->deadlock = main_deadlock(e->model);
+	} else if (!main_deadlock(e->model) && first_inversion(e->model)) {
+		reasons_add(&v->context, REASON_ORDER)->order = first_inversion(e->model);
+		reasons_add(&v->advice, ADVICE_DEADLOCK);
+	}
+	add_turned_on(&v->context, a);
 }
 
 static uint64_t lost_records(const struct recording *recording)
@@ -1661,99 +999,12 @@ static void judge_quality(struct verdict *v, const struct analysis *a)
 	add_flaws(&v->quality_why, &f, v->quality == QUALITY_GOOD && is_complete(a));
 }
 
-/* The first two locks that were taken in both orders; NULL: none. */
-static const struct model_order *first_inversion(const struct model *m)
-{
-	for (size_t i = 0; i < m->orders.n; i++)
-		if (model_order_is_inverted(m, i))
-			return &m->orders.v[i];
-	return NULL;
-}
-
-/* Adds waits for locks to another problem. */
-static void find_locks_too(struct verdict *v, const struct analysis *a)
-{
-	const struct evidence *e = &a->evidence;
-
-	if (v->kind != VERDICT_LOCK_BOUND && main_deadlock(e->model))
-		reasons_add(&v->also, REASON_DEADLOCK)->deadlock = main_deadlock(e->model);
-	else if (!main_deadlock(e->model) && first_inversion(e->model)) {
-		reasons_add(&v->also, REASON_ORDER)->order = first_inversion(e->model);
-		reasons_add(&v->advice, ADVICE_DEADLOCK);
-	}
-	if (v->kind == VERDICT_LOCK_BOUND || v->kind == VERDICT_FREE_THREADED ||
-	    e->lock_victim.percent < VERDICT_SOME || e->lock_wait_ns < VERDICT_SHORT_NS)
-		return;
-	add_victim(reasons_add(&v->also, REASON_LOCK_BOUND_TOO), &e->lock_victim);
-	add_chains(&v->also, &v->advice, a, NULL);
-}
-
-/* Whether the loop's thread was without the GIL for most of the time, outside of its selector: all other
- * tasks waited for a step that slept, waited for something else, or ran C code. */
-static bool is_blocked(const struct model *m, const struct task_delay *d)
-{
-	const struct lane *lane = d->thread < m->threads.n ? &m->threads.v[d->thread].gil : NULL;
-	uint64_t ns = 0;
-
-	for (size_t i = lane ? lane_at(lane, d->start_ns) : 0;
-	     lane && i < lane->spans.n && lane->spans.v[i].start_ns < d->end_ns; i++) {
-		uint64_t from = later(lane->spans.v[i].start_ns, d->start_ns);
-		uint64_t to = lane_span_end(lane, i);
-
-		to = to < d->end_ns ? to : d->end_ns;
-		if (gil_state_is_without(lane->spans.v[i].state) && to > from)
-			ns += to - from;
-	}
-	return ns > d->slept_ns && (ns - d->slept_ns) * 2 > d->end_ns - d->start_ns;
-}
-
-enum reason_code verdict_loop_advice(const struct analysis *a, const struct task_delay *delay)
-{
-	if (is_blocked(a->model, delay))
-		return ADVICE_LOOP_BLOCKED;
-	return a->evidence.processes > 1 ? ADVICE_LOOP_OF_PROCESS : ADVICE_LOOP;
-}
-
-/* Reports the task with the longest delay, or if it is not known when tasks become ready, the longest
- * step. */
-static void find_late_task(struct verdict *v, const struct analysis *a)
-{
-	const struct task_delay *late = NULL, *step = NULL, *worst;
-	struct reason *r;
-
-	for (size_t i = 0; i < a->tasks.v.n; i++) {
-		const struct task_group *g = &a->tasks.v.v[i];
-
-		if (!late || g->delay.end_ns - g->delay.start_ns > late->end_ns - late->start_ns)
-			late = &g->delay;
-		if (!aio_shows_ready(g->loop) &&
-		    (!step || g->step.end_ns - g->step.start_ns > step->end_ns - step->start_ns))
-			step = &g->step;
-	}
-	worst = late && late->end_ns - late->start_ns >= VERDICT_LATE_NS ? late : step;
-	if (!worst || worst->end_ns - worst->start_ns < VERDICT_LATE_NS)
-		return;
-	r = reasons_add(&v->also, worst == late ? REASON_TASK_LATE : REASON_TASK_STEP);
-	r->delay = worst;
-	r->ns = worst->end_ns - worst->start_ns;
-	r->thread = worst->thread;
-	reasons_add(&v->advice, verdict_loop_advice(a, worst));
-}
-
 void verdict_find(struct verdict *ret, struct analysis *a)
 {
 	a->evidence = gather_evidence(a->recording, &a->groups);
 	*ret = (struct verdict){ .kind = evidence_judge(&a->evidence) };
 	find_headline(&ret->headline, a, ret->kind);
-	if (ret->kind == VERDICT_CPU_STARVED)
-		add_quota(&ret->because, ret, &a->evidence);
-	find_because(ret, a);
-	find_also(ret, a);
-	if (ret->kind != VERDICT_CPU_STARVED)
-		add_quota(&ret->also, ret, &a->evidence);
-	find_locks_too(ret, a);
-	add_turned_on(&ret->also, a);
-	find_late_task(ret, a);
+	find_context(ret, a);
 	if (ret->kind == VERDICT_SAMPLED)
 		judge_sampled(ret, a);
 	else
@@ -1763,8 +1014,7 @@ void verdict_find(struct verdict *ret, struct analysis *a)
 void verdict_done(struct verdict *verdict)
 {
 	vec_done(&verdict->headline.v);
-	vec_done(&verdict->because.v);
-	vec_done(&verdict->also.v);
+	vec_done(&verdict->context.v);
 	vec_done(&verdict->advice.v);
 	vec_done(&verdict->quality_why.v);
 }

@@ -39,22 +39,8 @@
  *	single-threaded  only one thread ever held the GIL
  *	gil-none         none of these: several threads that hardly waited
  *
- * With any verdict, a CPU limit that stopped the program in VERDICT_THROTTLED % of its periods is
- * reported, instead of the programs that used the CPUs meanwhile; and a task that was ready for VERDICT_LATE_NS before it ran is reported:
- * this is the limit from which asyncio's debug mode reports a callback as slow.
- *
- * The cause of the waiting is
- *
- *	a lack of CPUs   if VERDICT_HANDOVER % of the waiting, and more than any holder's share,
- *	                 passed while the GIL was free and the next thread had no CPU; and, in
- *	                 addition,
- *	hand-offs        if that is true of the time in which the GIL was free while the next thread
- *	                 woke up, and holds are shorter than VERDICT_SHORT_HOLD_NS on average; else
- *	a function       if VERDICT_CALL % passed while it kept the GIL after a release request, in
- *	                 whatever threads; else
- *	a thread         or a group (groups.h), if it held the GIL during VERDICT_CULPRIT %
- *	                 of the waiting in which any thread held it; else
- *	two of these     those that held it longest
+ * The context is what else is true of the whole program, and the advice is about recording it again. What
+ * costs time in one place, and what helps there, are the findings (findings.h).
  */
 #ifndef GILTRACER_ANALYSIS_VERDICT_H
 #define GILTRACER_ANALYSIS_VERDICT_H
@@ -64,7 +50,6 @@
 
 #include "analysis/facts.h"
 #include "analysis/groups.h"
-#include "analysis/hogs.h"
 #include "base/vec.h"
 
 #define VERDICT_SHORT_NS  10000000
@@ -79,16 +64,7 @@
 #define VERDICT_BUSY      50
 #define VERDICT_NATIVE    50
 #define VERDICT_ASLEEP    50
-#define VERDICT_HANDOVER  40
-#define VERDICT_CULPRIT   60
-#define VERDICT_CALL      30
 #define VERDICT_THROTTLED 10 /* percent of a control group's periods, to be reported */
-#define VERDICT_OTHERS \
-	33 /* percent of the CPUs' time from which the verdict speaks of
-
-                                  * "mostly" */
-#define VERDICT_SHORT_HOLD_NS 1000000
-#define VERDICT_LATE_NS       100000000
 
 enum verdict_kind {
 	VERDICT_FREE_THREADED,
@@ -112,10 +88,10 @@ struct chain;
 struct sampled_place;
 struct task_delay;
 
-/* What a verdict says, one code for each sentence of report/words.c, and which numbers of
+/* What the verdict and findings say, one code for each sentence of report/words.c, and which numbers of
  * struct reason belong to it. */
 enum reason_code {
-	/* headlines, and further problems */
+	/* headlines, and the context */
 	REASON_NO_GIL,
 	REASON_IDLE,   /* all threads were asleep for all ns that were recorded */
 	REASON_HALTED, /* the program was stopped by a signal for all ns */
@@ -124,16 +100,11 @@ enum reason_code {
 	REASON_TOO_SHORT,    /* only ns were recorded */
 	REASON_CPUS,         /* threads were runnable without a CPU for percent of the time */
 	REASON_CPUS_NOT_GIL, /* the same; the GIL is not to blame */
-	REASON_CPUS_TOO,     /* the same, in addition to waiting for the GIL */
-	REASON_CPUS_TOO_FEW, /* the same, in an interpreter without a GIL */
 	/* thread, or group, waited for percent of its life, ns; or both are MODEL_NONE: all threads
 	 * waited for ns, percent of this and held_ns, for which they held it */
 	REASON_GIL_BOUND,
 	REASON_GIL_SOME,
-	REASON_GIL_BOUND_TOO,
-	REASON_GIL_SOME_TOO,
-	REASON_LOCK_BOUND,     /* the same for locks; other_percent of the waits belong to chain */
-	REASON_LOCK_BOUND_TOO, /* the same, in addition to something else */
+	REASON_LOCK_BOUND, /* the same for locks; other_percent of the waits belong to chain */
 	/* number threads at a time wait for the lock of chain, which is released count times a second, every
 	 * ns */
 	REASON_CONVOY,
@@ -162,25 +133,6 @@ enum reason_code {
 	REASON_GIL_ON, /* an import turned it on: the first of the model's, if that has any */
 	REASON_GIL_TURNED_ON, /* the same, while the program was recorded */
 
-	/* the causes of the waiting; shares are of all waiting */
-	REASON_HANDOFF,     /* percent while the GIL, which is released often, was free */
-	REASON_HANDOFF_TOO, /* percent likewise, in addition to another cause */
-	REASON_NO_CPU,      /* percent while the GIL was free and the next thread had no CPU */
-	REASON_NO_CPU_TOO,
-	REASON_SLOW_START,      /* percent while threads were started */
-	REASON_SLOW_START_REST, /* percent of the rest while hog kept the GIL after a request */
-	/* percent, ns while hog kept the GIL after a request, longest_ns at a time, in count
-	 * threads: if it is one, in thread */
-	REASON_CALL,
-	REASON_CALL_MOSTLY,
-	/* percent, ns while thread held the GIL, longest_ns at a time; 0: not worth reporting */
-	REASON_THREAD,
-	REASON_THREAD_MOSTLY,
-	REASON_GROUP,  /* the same for a thread of group, without longest_ns */
-	REASON_GROUPS, /* percent while a thread of group held it, other_percent: of other_group */
-
-	REASON_CHAIN, /* percent of the waits for locks belong to chain */
-
 	REASON_SAMPLED_HOLDER, /* thread had the GIL in percent of the samples */
 	REASON_SAMPLED_HELD,   /* place ran in percent of the samples in which the GIL was held */
 	REASON_SAMPLED_PLACE,  /* percent of the threads' samples were in place */
@@ -198,9 +150,8 @@ enum reason_code {
 	REASON_STOP_COUNT,
 	/* in one, others were waited for for ns, last for thread, which ran frame */
 	REASON_STOP_LATE,
-	/* thread was blocked by locks, stopped all others, or was stopped, for percent of its life,
-	 * ns, in frame; other_percent of it until other released it */
-	REASON_LOCKS,
+	/* thread stopped all others, or was stopped, for percent of its life, ns, in frame;
+	 * other_percent of it until other resumed it */
 	REASON_STOPS,
 	REASON_STOPPED,
 	REASON_NO_LOCKS,
@@ -239,7 +190,6 @@ enum reason_code {
 	ADVICE_DEADLOCK,
 	ADVICE_LOCK_ASLEEP, /* the thread that had the lock was without the GIL */
 	ADVICE_EXACT,       /* record exactly, not by samples */
-	ADVICE_GIL_TOO,     /* the advice that follows is about the GIL */
 	ADVICE_LOOP,
 	ADVICE_LOOP_BLOCKED, /* a step slept, waited or ran C code without the GIL */
 
@@ -257,26 +207,8 @@ enum reason_code {
 };
 
 /**
- * A function that was at work.
- * @percent: share of the waiting that the reason is about; 0: no function stands out
- * @hog: the function according to the probes; NULL: it is from the Python trace
- * @ended: holds that made others wait ended in it, but it is not known to have kept the GIL
- * @name, @caller: from the Python trace, "function (/path/file.py:12)"; caller may be NULL
- */
-struct reason_function {
-	double percent;
-	const struct hog *hog;
-	bool ended;
-	const char *name, *caller;
-};
-
-/**
- * One statement of a verdict. Members that its code does not use are 0, NULL or MODEL_NONE.
- * @thread, @other: indices in the model
- * @group, @other_group: indices in the analysis' groups
- * @preempted_ns: the part of longest_ns in which the holder was runnable without a CPU, 0 if it is
- * small
- * @name: name of a module; any bytes
+ * One statement of the verdict or of a finding. Members that its code does not use are 0, NULL or MODEL_NONE.
+ * @thread, @other: indices in the model; @group: index in the analysis' groups
  * @place: a place where threads were sampled
  * @delay: the delay of a task
  * @chain: waits for locks, and what was done meanwhile; @caused: this explains most of the waits
@@ -286,12 +218,9 @@ struct reason_function {
  */
 struct reason {
 	enum reason_code code;
-	uint32_t thread, other, group, other_group;
-	uint64_t count, other_count, ns, held_ns, longest_ns, preempted_ns;
+	uint32_t thread, other, group;
+	uint64_t count, other_count, ns, held_ns, longest_ns;
 	double percent, other_percent, number;
-	const struct hog *hog;
-	const char *name;
-	struct reason_function function;
 	uint32_t frame;
 	const char *of, *variable;
 	const struct sampled_place *place;
@@ -307,16 +236,19 @@ struct reasons {
 	VEC(struct reason) v;
 };
 
+/* Appends a reason without numbers; borrowed until the next call. */
+struct reason *reasons_add(struct reasons *reasons, enum reason_code code);
+
 enum verdict_quality { QUALITY_GOOD, QUALITY_FAIR, QUALITY_POOR };
 
 /**
- * @headline, @because, @also, @advice: the problem, its causes, further problems, and what to do.
- * The headline is never empty
+ * @headline: the problem; never empty
+ * @context: what else is true of the whole program; @advice: how to learn more
  * @quality, @quality_why: how reliable the numbers are, and why
  */
 struct verdict {
 	enum verdict_kind kind;
-	struct reasons headline, because, also, advice;
+	struct reasons headline, context, advice;
 	enum verdict_quality quality;
 	struct reasons quality_why;
 };
@@ -389,6 +321,9 @@ bool evidence_is_blind(const struct evidence *e);
  * share of their lives that may hide any amount of waiting. */
 bool evidence_is_lost(const struct evidence *e);
 
+/* The CPU limit of the program's control group kept it from running. */
+bool evidence_is_throttled(const struct evidence *e);
+
 /* Of all threads: time asleep, but not for the GIL; and the known part of the CPU states. */
 uint64_t evidence_asleep(const struct evidence *e);
 uint64_t evidence_cpu_known(const struct evidence *e);
@@ -399,9 +334,5 @@ struct analysis;
  * with verdict_done. */
 void verdict_find(struct verdict *ret, struct analysis *analysis);
 void verdict_done(struct verdict *verdict);
-
-/* What helps against such a delay, or against such a long step. */
-enum reason_code verdict_loop_advice(const struct analysis *analysis,
-                                     const struct task_delay *delay);
 
 #endif

@@ -87,7 +87,7 @@ void finding_add_title(struct str *out, const struct analysis *a, const struct f
 	case FINDING_FUNCTION:
 		add_place(&name, a, f);
 		(f->kind == FINDING_CALL ? say_f_call
-		 : f->function.name      ? say_f_traced
+		 : f->ran                ? say_f_traced
 		                         : say_f_function)(out, str_get(&name));
 		if (f->tracing)
 			say_f_slow(out);
@@ -188,9 +188,9 @@ static void add_traced(struct str *out, const struct analysis *a, const struct f
 {
 	CLEANUP(str_done) struct str name = { 0 }, callee = { 0 }, caller = { 0 };
 
-	wording_add_traced(&callee, f->function.name, NAME_COLUMNS);
-	if (f->function.caller) {
-		wording_add_traced(&caller, f->function.caller, NAME_COLUMNS);
+	wording_add_traced(&callee, f->ran, NAME_COLUMNS);
+	if (f->caller) {
+		wording_add_traced(&caller, f->caller, NAME_COLUMNS);
 		say_called_by(&name, str_get(&callee), str_get(&caller));
 	} else {
 		str_adds(&name, str_get(&callee));
@@ -204,7 +204,7 @@ static void add_function(struct str *out, const struct analysis *a, const struct
 	/* The cost of a function that keeps the GIL includes holds that ended on request. */
 	uint64_t ns = f->kind == FINDING_CALL ? f->row->wait_ns : f->cost_ns;
 
-	if (f->function.name) {
+	if (f->ran) {
 		add_traced(out, a, f);
 		add_source(out, a, f);
 		return;
@@ -212,6 +212,8 @@ static void add_function(struct str *out, const struct analysis *a, const struct
 	add_runs(out, a, f);
 	(f->kind == FINDING_CALL ? say_f_kept : say_f_held)(
 		out, facts_percent(ns, a->evidence.totals.blamed_ns), ns, f->row->longest_ns);
+	if (f->preempted_ns)
+		say_longest_preempted(out, f->preempted_ns);
 	add_source(out, a, f);
 }
 
@@ -395,7 +397,7 @@ int report_markdown(const struct analysis *a, FILE *out, struct error *err)
 
 	(void)err;
 	put_reasons(a, &a->verdict.headline, "## ", out);
-	put_reasons(a, &a->findings.context, "", out);
+	put_reasons(a, &a->verdict.context, "", out);
 	for (size_t i = 0; i < a->findings.v.n; i++)
 		put_finding(a, &a->findings.v.v[i], i + 1, out);
 	if (a->findings.v.n)
@@ -403,7 +405,7 @@ int report_markdown(const struct analysis *a, FILE *out, struct error *err)
 	if (a->findings.left)
 		say_f_left(&left, a->findings.left);
 	put_said(&left, "", "\n\n", out);
-	put_reasons(a, &a->findings.advice, phrase(PHRASE_what_helps), out);
+	put_reasons(a, &a->verdict.advice, phrase(PHRASE_what_helps), out);
 	verdict_add_text(&quality, a, &a->verdict.quality_why);
 	fprintf(out, "%s: ", phrase(PHRASE_data_quality));
 	put_said(&quality, "", "\n", out);

@@ -1123,8 +1123,7 @@ static void put_verdict(struct jsonw *w, const struct analysis *a)
 	jsonw_object(w, "verdict");
 	jsonw_string(w, "kind", verdict_kind_name(v->kind));
 	put_reasons(w, "headline", a, &v->headline);
-	put_reasons(w, "because", a, &v->because);
-	put_reasons(w, "also", a, &v->also);
+	put_reasons(w, "context", a, &v->context);
 	put_reasons(w, "advice", a, &v->advice);
 	jsonw_string(w, "quality", verdict_quality_name(v->quality));
 	jsonw_end(w);

@@ -54,16 +54,16 @@ static void put_verdict(const struct analysis *a, FILE *out)
 	CLEANUP(str_done) struct str advice = { 0 }, left = { 0 };
 
 	put_reasons(a, &a->verdict.headline, out);
-	put_reasons(a, &findings->context, out);
+	put_reasons(a, &a->verdict.context, out);
 	for (size_t i = 0; i < findings->v.n && i < FINDINGS_SHOWN; i++)
 		put_finding(a, &findings->v.v[i], i + 1, out);
 	if (findings->v.n > FINDINGS_SHOWN)
 		say_f_left(&left, findings->v.n - FINDINGS_SHOWN + findings->left);
 	put_sentence(&left, out);
-	if (!findings->advice.v.n)
+	if (!a->verdict.advice.v.n)
 		return;
 	say_what_helps(&advice);
-	verdict_add_text(&advice, a, &findings->advice);
+	verdict_add_text(&advice, a, &a->verdict.advice);
 	put_sentence(&advice, out);
 }
 

@@ -493,62 +493,6 @@ static struct str thread_of(const struct analysis *a, uint32_t thread)
 	return ret;
 }
 
-static struct str function_of_hog(const struct analysis *a, const struct hog *hog)
-{
-	struct str ret = { 0 };
-
-	wording_add_function_row(&ret, a->pass, hog, NAME_COLUMNS);
-	return ret;
-}
-
-/* "thread X", or "the 4 threads X-*". */
-static struct str group_of(const struct analysis *a, uint32_t group)
-{
-	const struct thread_group *g = &a->groups.v.v[group];
-	CLEANUP(str_done) struct str name = { 0 };
-	struct str ret = { 0 };
-
-	if (g->threads == 1) {
-		wording_add_thread(&name, a->pass, g->first);
-		say_the_thread(&ret, str_get(&name));
-	} else {
-		utf8_add_safe(&name, str_get(&g->name), NAME_COLUMNS);
-		say_the_threads(&ret, g->threads, str_get(&name));
-	}
-	return ret;
-}
-
-static struct str traced_function(const char *name)
-{
-	struct str ret = { 0 };
-
-	wording_add_traced(&ret, name, 2 * NAME_COLUMNS);
-	return ret;
-}
-
-/* Adds ", 60.0 % of it in f (x.py:1)" if there is such a function. */
-static void add_reason_function(struct str *out, const struct analysis *a,
-                                const struct reason_function *f)
-{
-	CLEANUP(str_done) struct str name = { 0 };
-
-	if (f->hog) {
-		name = function_of_hog(a, f->hog);
-	} else if (f->name) {
-		CLEANUP(str_done) struct str callee = traced_function(f->name);
-		CLEANUP(str_done) struct str caller = { 0 };
-
-		if (f->caller)
-			caller = traced_function(f->caller);
-		if (f->caller)
-			say_called_by(&name, str_get(&callee), str_get(&caller));
-		else
-			str_adds(&name, str_get(&callee));
-	}
-	if (name.len)
-		(f->ended ? say_share_ended_in : say_share_in)(out, f->percent, str_get(&name));
-}
-
 static void add_waits(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	CLEANUP(str_done) struct str name = { 0 };
@@ -568,7 +512,6 @@ static void add_waits(struct str *out, const struct analysis *a, const struct re
 
 static void add_lock_waits(struct str *out, const struct analysis *a, const struct reason *r)
 {
-	bool too = r->code == REASON_LOCK_BOUND_TOO;
 	CLEANUP(str_done) struct str name = { 0 }, lock = { 0 }, does = { 0 };
 	const struct thread_group *group = r->group == MODEL_NONE ? NULL : &a->groups.v.v[r->group];
 
@@ -593,27 +536,9 @@ static void add_lock_waits(struct str *out, const struct analysis *a, const stru
 		say_lock_limits_for(out, str_get(&name), r->percent, r->other_percent,
 		                    str_get(&lock));
 	else if (group)
-		(too ? say_locks_limit_too : say_locks_limit)(out, group->threads, str_get(&name),
-		                                              r->percent, r->ns);
+		say_locks_limit(out, group->threads, str_get(&name), r->percent, r->ns);
 	else
-		(too ? say_lock_limits_too : say_lock_limits)(out, str_get(&name), r->percent,
-		                                              r->ns);
-}
-
-static void add_chain(struct str *out, const struct analysis *a, const struct reason *r)
-{
-	CLEANUP(str_done) struct str lock = { 0 }, does = { 0 };
-
-	add_lock_in(&lock, a, r->chain->waits_in);
-	if (r->chain->end == CHAIN_FREE) {
-		(r->chain->through ? say_chain_waited_free : say_chain_free)(out, r->percent,
-		                                                             str_get(&lock));
-	} else if (r->chain->end == CHAIN_UNKNOWN) {
-		say_chain_unknown(out, r->percent, str_get(&lock));
-	} else {
-		add_meanwhile(&does, a, r->chain);
-		say_chain(out, r->percent, str_get(&lock), str_get(&does));
-	}
+		say_lock_limits(out, str_get(&name), r->percent, r->ns);
 }
 
 static void add_convoy(struct str *out, const struct analysis *a, const struct reason *r)
@@ -688,79 +613,6 @@ static void add_burst(struct str *out, const struct reason *r)
 			out, r->percent, r->longest_ns, r->ns, r->count);
 }
 
-/* Neither the code nor the thread is the cause of this time. */
-static void add_preempted(struct str *out, const struct reason *r)
-{
-	if (r->preempted_ns)
-		say_longest_preempted(out, r->preempted_ns);
-}
-
-static void add_source(struct str *out, const struct analysis *a, const struct hog *hog)
-{
-	struct function of;
-	const char *text = function_source(a->recording, a->pass, hog, &of);
-	const char *base = strrchr(of.file, '/');
-	CLEANUP(str_done) struct str place = { 0 }, line = { 0 };
-
-	if (!text)
-		return;
-	utf8_add_safe(&place, base ? base + 1 : of.file, NAME_COLUMNS);
-	str_addf(&place, ":%u", of.line);
-	utf8_add_safe(&line, text, SOURCE_COLUMNS);
-	say_source(out, str_get(&place), str_get(&line));
-}
-
-static void add_call(struct str *out, const struct analysis *a, const struct reason *r)
-{
-	CLEANUP(str_done) struct str thread = thread_of(a, r->thread);
-	CLEANUP(str_done) struct str function = function_of_hog(a, r->hog);
-
-	if (r->count > 1)
-		say_call_of_threads(out, str_get(&function), r->count, r->percent, r->ns,
-		                    r->longest_ns);
-	else
-		say_call_of_thread(out, str_get(&function), str_get(&thread), r->percent, r->ns,
-		                   r->longest_ns);
-	add_preempted(out, r);
-	add_source(out, a, r->hog);
-}
-
-static void add_thread(struct str *out, const struct analysis *a, const struct reason *r)
-{
-	CLEANUP(str_done) struct str thread = thread_of(a, r->thread);
-
-	say_thread_held(out, str_get(&thread), r->percent, r->ns);
-	add_reason_function(out, a, &r->function);
-	if (r->longest_ns)
-		say_longest_hold(out, r->longest_ns);
-	str_addc(out, '.');
-	add_preempted(out, r);
-}
-
-static void add_group(struct str *out, const struct analysis *a, const struct reason *r)
-{
-	CLEANUP(str_done) struct str group = group_of(a, r->group);
-
-	say_threads_held(out, r->percent, str_get(&group));
-	add_reason_function(out, a, &r->function);
-	str_addc(out, '.');
-}
-
-static void add_groups(struct str *out, const struct analysis *a, const struct reason *r)
-{
-	CLEANUP(str_done) struct str one = group_of(a, r->group);
-	CLEANUP(str_done) struct str other = group_of(a, r->other_group);
-
-	say_both_held(out, r->percent, str_get(&one), r->other_percent, str_get(&other));
-}
-
-static void add_rest(struct str *out, const struct analysis *a, const struct reason *r)
-{
-	CLEANUP(str_done) struct str function = function_of_hog(a, r->hog);
-
-	say_slow_start_rest(out, r->percent, str_get(&function));
-}
-
 static void add_program(struct str *out, const char *name)
 {
 	uint32_t cp;
@@ -830,26 +682,6 @@ static bool is_lock_type(const char *of)
 	return of && !strncmp(of, "_thread.", 8);
 }
 
-/* Where the thread was blocked, and the type of the lock. */
-static void add_place(struct str *out, const struct analysis *a, const struct reason *r)
-{
-	struct function f = function_at(a->pass, r->frame);
-	CLEANUP(str_done) struct str function = { 0 }, of = { 0 };
-	bool type = is_lock_type(r->of);
-
-	if (f.name) {
-		wording_add_function(&function, &f, NAME_COLUMNS);
-		say_mostly_in(out, str_get(&function));
-	}
-	if (!r->of || !*r->of)
-		return;
-	utf8_add_safe(&of, r->of, NAME_COLUMNS);
-	if (f.name)
-		(type ? say_for_a : say_for_the_lock_of)(out, str_get(&of));
-	else
-		(type ? say_mostly_for_a : say_mostly_for_the_lock_of)(out, str_get(&of));
-}
-
 static void add_shared_lock(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	struct function f = function_at(a->pass, r->frame);
@@ -898,17 +730,19 @@ static void add_late(struct str *out, const struct analysis *a, const struct rea
 
 static void add_blocked(struct str *out, const struct analysis *a, const struct reason *r)
 {
-	CLEANUP(str_done) struct str thread = thread_of(a, r->thread), other = { 0 };
+	struct function f = function_at(a->pass, r->frame);
+	CLEANUP(str_done) struct str thread = thread_of(a, r->thread), other = { 0 }, in = { 0 };
 
-	(r->code == REASON_LOCKS   ? say_locks_waited
-	 : r->code == REASON_STOPS ? say_locks_stops
-	                           : say_locks_stopped)(out, str_get(&thread), r->percent, r->ns);
+	(r->code == REASON_STOPS ? say_locks_stops : say_locks_stopped)(out, str_get(&thread),
+	                                                                r->percent, r->ns);
 	if (r->other != MODEL_NONE) {
 		other = thread_of(a, r->other);
-		(r->code == REASON_STOPPED ? say_until_resumed : say_until_released)(
-			out, r->other_percent, str_get(&other));
+		say_until_resumed(out, r->other_percent, str_get(&other));
 	}
-	add_place(out, a, r);
+	if (f.name) {
+		wording_add_function(&in, &f, NAME_COLUMNS);
+		say_mostly_in(out, str_get(&in));
+	}
 	str_addc(out, '.');
 }
 
@@ -1081,7 +915,6 @@ static const enum phrase plain[] = {
 	[ADVICE_DEADLOCK] = PHRASE_advise_deadlock,
 	[ADVICE_LOCK_ASLEEP] = PHRASE_advise_lock_asleep,
 	[ADVICE_EXACT] = PHRASE_advise_exact,
-	[ADVICE_GIL_TOO] = PHRASE_advise_gil_too,
 	[ADVICE_LOOP] = PHRASE_advise_loop,
 	[ADVICE_LOOP_BLOCKED] = PHRASE_advise_loop_blocked,
 	[QUALITY_COMPLETE] = PHRASE_quality_complete,
@@ -1093,12 +926,6 @@ static const enum phrase plain[] = {
 static const enum phrase leads[] = {
 	[REASON_GIL_BOUND] = PHRASE_gil_limits,
 	[REASON_GIL_SOME] = PHRASE_gil_slows,
-	[REASON_GIL_BOUND_TOO] = PHRASE_gil_limits_too,
-	[REASON_GIL_SOME_TOO] = PHRASE_gil_slows_too,
-	[REASON_CALL] = PHRASE_the_worst_is,
-	[REASON_CALL_MOSTLY] = PHRASE_mostly_because_of,
-	[REASON_THREAD] = PHRASE_the_worst_is,
-	[REASON_THREAD_MOSTLY] = PHRASE_mostly_because_of,
 	[REASON_CODES] = PHRASE_NONE,
 };
 
@@ -1106,8 +933,6 @@ static const enum phrase leads[] = {
 static void (*const shares[])(struct str *, double) = {
 	[REASON_CPUS] = say_cpus_limit,
 	[REASON_CPUS_NOT_GIL] = say_cpus_limit_not_gil,
-	[REASON_CPUS_TOO] = say_too_few_cpus_too,
-	[REASON_CPUS_TOO_FEW] = say_too_few_cpus,
 	[REASON_NATIVE] = say_native,
 	[REASON_ASLEEP] = say_asleep,
 	[REASON_ASLEEP_DISK] = say_asleep_disk,
@@ -1116,11 +941,6 @@ static void (*const shares[])(struct str *, double) = {
 	[REASON_GIL_NEARLY] = say_gil_nearly,
 	[REASON_GIL_UNKNOWN] = say_gil_unknown,
 	[REASON_GIL_LOST] = say_gil_lost,
-	[REASON_HANDOFF] = say_handoff,
-	[REASON_HANDOFF_TOO] = say_handoff_too,
-	[REASON_NO_CPU] = say_no_cpu,
-	[REASON_NO_CPU_TOO] = say_no_cpu_too,
-	[REASON_SLOW_START] = say_slow_start,
 	[QUALITY_SLOW_STARTS] = say_quality_slow_starts,
 	[QUALITY_MISSED] = say_quality_missed,
 	[QUALITY_TORN] = say_quality_torn,
@@ -1141,16 +961,10 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 	switch (r->code) {
 	case REASON_GIL_BOUND:
 	case REASON_GIL_SOME:
-	case REASON_GIL_BOUND_TOO:
-	case REASON_GIL_SOME_TOO:
 		add_waits(out, a, r);
 		return;
 	case REASON_LOCK_BOUND:
-	case REASON_LOCK_BOUND_TOO:
 		add_lock_waits(out, a, r);
-		return;
-	case REASON_CHAIN:
-		add_chain(out, a, r);
 		return;
 	case REASON_CONVOY:
 		add_convoy(out, a, r);
@@ -1163,23 +977,6 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 		return;
 	case REASON_STAGE:
 		add_stage(out, a, r);
-		return;
-	case REASON_CALL:
-	case REASON_CALL_MOSTLY:
-		add_call(out, a, r);
-		return;
-	case REASON_THREAD:
-	case REASON_THREAD_MOSTLY:
-		add_thread(out, a, r);
-		return;
-	case REASON_GROUP:
-		add_group(out, a, r);
-		return;
-	case REASON_GROUPS:
-		add_groups(out, a, r);
-		return;
-	case REASON_SLOW_START_REST:
-		add_rest(out, a, r);
 		return;
 	case REASON_BUSIEST:
 		add_busiest(out, a, r);
@@ -1196,7 +993,6 @@ static void add_named(struct str *out, const struct analysis *a, const struct re
 	case REASON_SHARED_LOCK:
 		add_shared_lock(out, a, r);
 		return;
-	case REASON_LOCKS:
 	case REASON_STOPS:
 	case REASON_STOPPED:
 		add_blocked(out, a, r);

@@ -5,7 +5,7 @@ import {createRequire} from "node:module";
 import {done, is, ok, open, pageFile, quiet} from "./lib.mjs";
 import {hog} from "./programs.mjs";
 
-const verdict = `<h1 class="headline" data-kind="gil-bound">The GIL limits this program.</h1><p class="because">Mostly because of <a href="#v=1,2">this</a>.</p><aside class="quality" data-level="poor"><h2>Data quality</h2><p>x</p><details><summary>1 note</summary><ul><li>x</li></ul></details></aside>`;
+const verdict = `<h1 class="headline" data-kind="gil-bound">The GIL limits this program.</h1><p class="context">Mostly because of <a href="#v=1,2">this</a>.</p><aside class="quality" data-level="poor"><h2>Data quality</h2><p>x</p><details><summary>1 note</summary><ul><li>x</li></ul></details></aside>`;
 const file = pageFile({
 	passes: [hog({states: true}), {...hog({seed: 5}), name: "stacks"}],
 	verdict,

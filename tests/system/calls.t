@@ -679,9 +679,9 @@ while read -r version python <&3; do
 	3.[67]) name='consume .tasks.py:16.' ;;
 	*) name='</script>consumer-7' ;;
 	esac
-	like "$(json report.json 'd["verdict"]["also"]')" \
+	like "$(json report.json '" ".join(f["text"] for f in d["findings"] if f["kind"] == "task")')" \
 		"Task $name.* was ready for [0-9.]* m*s before it ran, as inferred .*spent .* in block .tasks.py:22.\\." \
-		'  the verdict names it, the loop and the function'
+		'  the finding names it, the loop and the function'
 done 3<pythons
 sed -n '1p;$p' pythons >two
 while read -r version python <&3; do

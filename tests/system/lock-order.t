@@ -112,7 +112,7 @@ while read -r version python <&3; do
 	3.1[4-9]*) is "$orders" '[]' "$version: taking a free PyMutex is not recorded" ;;
 	*) is "$orders" "[[('self.log', 'Bank', 10, 'pay'), ('self.accounts', 'Bank', 18, 'audit')]]" \
 		"$version: both locks, where each was taken, and by which thread"
-	like "$(json both.json 'd["verdict"]["also"]')" 'Two locks are taken in both orders; two threads that '\
+	like "$(json both.json 'd["verdict"]["context"]')" 'Two locks are taken in both orders; two threads that '\
 'do so at the same time block each other for good: '\
 'pay took `self\.log` of Bank \(both\.py:6\) in (Bank\.)?pay \(both\.py:10\), and audit '\
 'took `self\.accounts` of Bank \(both\.py:6\) in (Bank\.)?sum_up \(both\.py:18\), each while it had the other lock\.' \

@@ -395,9 +395,9 @@ while read -r version python <&3; do
 	# or CPUs, the larger problem.
 	ok "$version: threads that write much to a log" by_library -q --python "$python" --python-trace none \
 		--json busy.json -o busy.html busy.py
-	like "$(json busy.json '[d["verdict"]["headline"], str(d["verdict"]["because"]) + str(d["verdict"]["also"])][
+	like "$(json busy.json '[[d["verdict"]["headline"]], [f["title"] for f in d["findings"]]][
 		d["verdict"]["kind"] != "lock-bound"]')" \
-		'the lock of a logging handler in work \(busy\.py:10\)' "$version: the verdict names the lock of the handler"
+		'the lock of a logging handler in work \(busy\.py:10\)' "$version: the report names the lock of the handler"
 	path_adds_up busy.json "$version, a log"
 	ok "$version: a pipeline with a slow stage" by_library -q --python "$python" \
 		--python-trace none --json pipe.json -o pipe.html pipe.py
@@ -415,11 +415,11 @@ while read -r version python <&3; do
 		"$version: the attribute of a class that is the lock, and where it is made"
 	# At least 100 releases while threads wait, and at most a millisecond from one to the next, as far as the
 	# machine permits; a PyMutex wakes a thread less often.
-	is "$(json crowd.json '(lambda l, v: [l["most_waiters"] >= 4,
+	is "$(json crowd.json '(lambda l: [l["most_waiters"] >= 4,
 		("threads wait at a time for `self._lock` of Cache (crowd.py:7)" in
-			str(v["because"]) + str(v["also"])) ==
+			str([f["text"] for f in d["findings"]])) ==
 		(l["releases"] >= 100 and l["wanted_ns"] // l["releases"] <= 1000000)])(
-			max(d["locks"], key=lambda l: l["wait_ns"]), d["verdict"])')" \
+			max(d["locks"], key=lambda l: l["wait_ns"]))')" \
 		'[True, True]' "$version: how many threads queue, and how often it is released"
 	for program in dead rdead; do
 		begun apart "$GILTRACER" -q --probes preload --python "$python" --python-trace none --json dead.json \
@@ -436,8 +436,8 @@ while read -r version python <&3; do
 			'^Deadlock: 2 threads waited for each other, from [0-9.]+ s on until the end, '\
 '.*first waited for `b` \(r?dead\.py:6\) in first \(r?dead\.py:15\), which second had\.' \
 			"$version, $program: the report after Ctrl-C tells of the deadlock"
-		like "$(json dead.json 'd["verdict"]["advice"]')" 'Take these locks in the same order everywhere' \
-			"$version, $program: and how to prevent it" ;;
+		like "$(json dead.json '[f["advice"] for f in d["findings"] if f["kind"] == "lock"]')" \
+			'Take these locks in the same order everywhere' "$version, $program: and how to prevent it" ;;
 		esac
 	done
 done 3<pythons

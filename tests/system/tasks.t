@@ -57,9 +57,9 @@ uvloop waits: 1 1 0 2, at 17, by main, of main
 uvloop yields: 1 1 0 4, at 26, by main yields, of main
 END_OF_UVLOOP
 
-# is_late TASK PLACE NAME: what the verdict says of the late task.
+# is_late TASK PLACE NAME: what the finding says of the late task.
 is_late() {
-	like "$(json report.json 'd["verdict"]["also"]')" \
+	like "$(json report.json '" ".join(f["text"] for f in d["findings"] if f["kind"] == "task")')" \
 		"Task $1: thread MainThread.* spent [0-9.]* m?s of that in block .$2.\\." "$3"
 }
 
@@ -125,9 +125,9 @@ greenlets() {
 	case $version in 3.[6-9]) return ;; esac
 	record "$version" "$python" tasks-gevent.py
 	is "$(group handler '["longest_step"]["ns"] >= 2e8')" True "$version: gevent: the longest step is known"
-	like "$(json report.json 'd["verdict"]["because"] + d["verdict"]["also"]')" \
+	like "$(json report.json '" ".join(f["text"] for f in d["findings"] if f["kind"] == "task")')" \
 		'A step of task handler .tasks-gevent.py:8. ran for [0-9.]* m?s without a break.* in handler' \
-		'  the verdict names the greenlet that kept its hub from running'
+		'  the finding names the greenlet that kept its hub from running'
 	is "$(json report.json '[g["tasks"] for g in d["tasks"]["groups"] if g["name"].startswith("ping ")]')" '[1]' \
 		'  each greenlet is a task'
 }
@@ -167,9 +167,9 @@ blocks() {
 	PYTHONPATH=$loops "$GILTRACER" -q --probes "$engine" --python "$python" --json report.json -o report.html \
 		blocks.py >out 2>err
 	is "$(group request '["longest_step"]["ns"] >= 19e7')" True "$version, $engine: uvloop: the longest step is known"
-	like "$(json report.json 'd["verdict"]["because"] + d["verdict"]["also"]')" \
+	like "$(json report.json '" ".join(f["text"] for f in d["findings"] if f["kind"] == "task")')" \
 		'A step of task request .blocks.py:13. ran for [0-9.]* m?s without a break.* in handle .blocks.py:7.' \
-		'  the verdict names the task and the function'
+		'  the finding names the task and the function'
 }
 grep -v '^3\.[6-9] ' pythons | sed -n 1p >one
 while read -r version python <&3; do

@@ -35,10 +35,10 @@ is "$(verdict hog)" gil-bound 'a hog of 40 ms'
 is "$(json hog.json 'max(" spent %.1f %% of its time waiting for it (%.1f ms)" % (
 	100 * t["wait_ns"] / t["total_ns"], t["wait_ns"] / 1e6)
 	in d["verdict"]["headline"] for t in d["threads"])')" True 'the headline has the numbers of a thread'
-is "$(json hog.json '(lambda waited: max(": %.1f %% of all waiting (%.1f ms)" % (
-	100 * ns / waited, ns / 1e6) in d["verdict"]["because"] for ns in [sum(b["wait_ns"]
+is "$(json hog.json '(lambda waited: max("%.1f %% of all waiting for the GIL (%.1f ms)" % (
+	100 * ns / waited, ns / 1e6) in d["findings"][0]["text"] for ns in [sum(b["wait_ns"]
 	for b in d["blame"] if b["holder_tid"] == t["tid"]) for t in d["threads"]]))(
-	sum(b["wait_ns"] for b in d["blame"]))')" True 'and its reason those of the blame, of all waiting'
+	sum(b["wait_ns"] for b in d["blame"]))')" True 'and the first finding those of the blame, of all waiting'
 
 # acquitted NAME PROGRAM…: by $engine, the GIL is not accused of anything, after at most three recordings: other
 # programs may take the CPU of a thread that has the GIL.
@@ -143,11 +143,11 @@ program() {
 }
 program gil-bound 'two spinners' spin spinners.py 0.3
 program gil-bound 'a hog among workers' hogs hog.py 0.3
-case $(json hogs.json 'd["verdict"]["because"]') in
-"Mostly because of keep_the_gil (hog.py:"*", run by thread hog: "*) pass=yes ;;
+case $(json hogs.json '"%(kind)s %(function)s. %(text)s" % d["findings"][0]') in
+"call keep_the_gil. Run by hog: "* | "call keep_the_gil. keep_the_gil (hog.py:"*", run by hog: "*) pass=yes ;;
 *) pass=no ;;
 esac
-[ $pass = yes ] || [ "$program_line" -ge 25 ] || diag "$(json hogs.json 'd["verdict"]')"
+[ $pass = yes ] || [ "$program_line" -ge 25 ] || diag "$(json hogs.json 'd["verdict"], d["findings"]')"
 if [ $pass = no ] && [ "$program_line" -ge 25 ]; then
 	skip "the CPUs are busy: threads were runnable for $program_line %" 'the call is named'
 else
@@ -189,7 +189,7 @@ if limited 2>/dev/null; then
 	at_exit 'rmdir "$quota"'
 	sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' sh "$quota" "$GILTRACER" -q --probes preload \
 		-o quota.html --json quota.json spinners.py 0.5 >/dev/null 2>&1
-	like "$(json quota.json '"%s %s" % (d["verdict"]["because"], d["verdict"]["also"])')" \
+	like "$(json quota.json '[f["text"] for f in d["findings"] if f["kind"] == "quota"]')" \
 		'Its control group may use 0.25 CPUs, and was throttled in [0-9]* of [0-9]* periods' \
 		'a CPU limit is told'
 	is "$(json quota.json '[q for p in d["passes"] for q in [p["cpu_quota"]]

@@ -204,7 +204,7 @@ static void test_calls(void)
 	is_u64(sum + 2 * MS, a->evidence.totals.blamed_ns,
 	       "they add up to all waiting for the GIL, but for 2 ms in handle() itself");
 	f = &a->findings.v.v[0];
-	is_str(f->function.name, "decode (/usr/lib/python3.11/json.py:3)",
+	is_str(f->ran, "decode (/usr/lib/python3.11/json.py:3)",
 	       "of a function of a library, the caller in the program is shown");
 	is_u64(f->places.n, 1, "the hold in which it ran is its place");
 	is_u64(f->places.v[0].to_ns, 410 * MS, "which lasts longer");

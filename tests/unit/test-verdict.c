@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* The verdict's rules, each with a model made for it, and the culprits that it names. */
+/* The verdict's rules, each with a model made for it, and what the findings say of it. */
 #include "analysis/functions.h"
 #include "analysis/pystack.h"
 #include "report-fixture.h"
+#include "report/findings.h"
 #include "report/words.h"
 
 #include "tap.h"
 
-/* A verdict in words, with the parts that it consists of. */
+/* A verdict in words, with the parts that it consists of, and the findings, each in a line. */
 struct words {
 	enum verdict_kind kind;
-	struct str headline, because, also, advice, quality_text;
+	struct str headline, context, findings, advice, quality_text;
 	enum verdict_quality quality;
 };
 
@@ -50,8 +51,17 @@ static void words_init(struct words *ret, struct fixture *f)
 		.quality = v->quality,
 	};
 	verdict_add_text(&ret->headline, a, &v->headline);
-	verdict_add_text(&ret->because, a, &v->because);
-	verdict_add_text(&ret->also, a, &v->also);
+	verdict_add_text(&ret->context, a, &v->context);
+	for (size_t i = 0; i < a->findings.v.n; i++) {
+		const struct finding *finding = &a->findings.v.v[i];
+
+		finding_add_title(&ret->findings, a, finding);
+		str_adds(&ret->findings, ": ");
+		finding_add_text(&ret->findings, a, finding);
+		str_addc(&ret->findings, ' ');
+		finding_add_remedy(&ret->findings, a, finding);
+		str_addc(&ret->findings, '\n');
+	}
 	verdict_add_text(&ret->advice, a, &v->advice);
 	verdict_add_text(&ret->quality_text, a, &v->quality_why);
 	analysis_free(a);
@@ -60,8 +70,8 @@ static void words_init(struct words *ret, struct fixture *f)
 static void words_done(struct words *w)
 {
 	str_done(&w->headline);
-	str_done(&w->because);
-	str_done(&w->also);
+	str_done(&w->context);
+	str_done(&w->findings);
 	str_done(&w->advice);
 	str_done(&w->quality_text);
 }
@@ -86,14 +96,25 @@ static void has_advice(struct fixture *f, const char *want, const char *name)
 	words_done(&v);
 }
 
-/* Checks that the reasons of f's verdict contain this text. */
-static void because(struct fixture *f, const char *want)
+/* Checks that the context of f's verdict contains this text. */
+static void adds(struct fixture *f, const char *want)
 {
 	struct words v;
 
 	words_init(&v, f);
-	if (!ok(strstr(str_get(&v.because), want) != NULL, "because: %s", want))
-		printf("# %s\n", str_get(&v.because));
+	if (!ok(strstr(str_get(&v.context), want) != NULL, "the context: %s", want))
+		printf("# %s\n", str_get(&v.context));
+	words_done(&v);
+}
+
+/* Checks that the findings contain this text. */
+static void finds(struct fixture *f, const char *want)
+{
+	struct words v;
+
+	words_init(&v, f);
+	if (!ok(strstr(str_get(&v.findings), want) != NULL, "a finding: %s", want))
+		printf("# %s\n", str_get(&v.findings));
 	words_done(&v);
 }
 
@@ -141,9 +162,9 @@ static void nearly_gil(const struct life *lives, bool want)
 	live(&f, lives, 2, 1000);
 	words_init(&v, &f);
 	is_str(verdict_kind_name(v.kind), "io-bound", "sleeps, and %u %% waiting", lives[0].wait);
-	ok((strstr(str_get(&v.also), "The waiting for the GIL, 9.0 %, is just below") != NULL) ==
+	ok((strstr(str_get(&v.context), "The waiting for the GIL, 9.0 %, is just below") != NULL) ==
 	           want,
-	   "in addition: '%s'", str_get(&v.also));
+	   "in addition: '%s'", str_get(&v.context));
 	words_done(&v);
 	fixture_done(&f);
 }
@@ -236,11 +257,10 @@ static void test_burst(void)
 		}
 		words_init(&v, &f);
 		is_str(verdict_kind_name(v.kind), "io-bound", "a burst of %u ms: io-bound", ms);
-		is_str(str_get(&v.also),
-		       ms == 3 ? ""
-		               : "100.0 % of the waiting for the GIL was within 40.0 ms, at "
-		                 "3.200 s, when 200 threads ended.",
-		       "a burst of %u ms has its sentence", ms);
+		ok((strstr(str_get(&v.context), "100.0 % of the waiting for the GIL was within "
+		                                "40.0 ms, at 3.200 s, when "
+		                                "200 threads ended.") != NULL) == (ms == 40),
+		   "a burst of %u ms: %s", ms, str_get(&v.context));
 		words_done(&v);
 		fixture_done(&f);
 	}
@@ -267,7 +287,7 @@ static void test_lost(void)
 		                !strstr(str_get(&v.headline), "does not limit"),
 		        "unknown time is no acquittal"))
 			printf("# %s\n", str_get(&v.headline));
-		ok(!strstr(str_get(&v.because), "for the GIL"), "its sleeps may be for the GIL");
+		ok(!strstr(str_get(&v.context), "for the GIL"), "its sleeps may be for the GIL");
 		words_done(&v);
 		fixture_done(&f);
 	}
@@ -282,45 +302,31 @@ static void test_lost(void)
 	fixture_done(&f);
 }
 
-static void also(const struct life *lives, const char *kind, const char *want)
-{
-	struct fixture f;
-	struct words v;
-
-	live(&f, lives, 2, 1000);
-	words_init(&v, &f);
-	is_str(verdict_kind_name(v.kind), kind, "of two causes the costlier one decides: %s", kind);
-	if (!ok(*want ? strstr(str_get(&v.also), want) != NULL : !v.also.len, "and also: %s",
-	        *want ? want : "nothing"))
-		printf("# %s\n", str_get(&v.also));
-	ok(v.advice.len > 0, "there is advice");
-	words_done(&v);
-	fixture_done(&f);
-}
-
-static void test_also(void)
+/* Of two causes the costlier one is the headline, and the other one is a finding. */
+static void test_two_causes(void)
 {
 	static const struct life line[] = { { 10, 30, 0, 0, 60 }, { 10, 30, 0, 0, 60 } };
 	static const struct life lock[] = { { 10, 60, 0, 0, 30 }, { 10, 60, 0, 0, 30 } };
 	static const struct life some[] = { { 1, 0, 40, 0, 59 }, { 2, 0, 40, 0, 58 } };
-
-	also(line, "cpu-starved", "The GIL limits it as well: thread worker (1) spent 30.0 %");
-	also(lock, "gil-bound",
-	     "too few CPUs as well: its threads were runnable but had no CPU 75.0");
-	also(some, "cpu-starved", "");
-}
-
-/* Checks the sentences of f's verdict about further problems, and its advice. */
-static void says(struct fixture *f, const char *other, const char *advice)
-{
+	struct fixture f;
 	struct words v;
 
-	words_init(&v, f);
-	if (!ok(strstr(str_get(&v.also), other) != NULL, "also: %s", other))
-		printf("# %s\n", str_get(&v.also));
-	if (!ok(strstr(str_get(&v.advice), advice) != NULL, "what helps: %s", advice))
-		printf("# %s\n", str_get(&v.advice));
+	live(&f, line, 2, 1000);
+	fixture_blame(&f, 0, 1, 300, 20, 100);
+	fixture_blame(&f, 1, 0, 300, 20, 200);
+	is_kind(&f, "cpu-starved", "The CPUs limit this program: ", "CPUs and the GIL");
+	finds(&f, "Thread worker (2) holds the GIL: 50.0 % of all waiting for the GIL (300.0 ms)");
+	fixture_done(&f);
+	live(&f, lock, 2, 1000);
+	is_kind(&f, "gil-bound", "The GIL limits", "the GIL and CPUs");
+	finds(&f, "Threads were runnable but had no CPU 75.0 % of the time they wanted one.");
+	fixture_done(&f);
+	live(&f, some, 2, 1000);
+	words_init(&v, &f);
+	is_str(verdict_kind_name(v.kind), "cpu-starved", "CPUs alone");
+	ok(!strstr(str_get(&v.findings), "GIL"), "no finding is about the GIL");
 	words_done(&v);
+	fixture_done(&f);
 }
 
 /* The control group's limit is the cause, whatever else used the CPUs meanwhile. */
@@ -337,32 +343,32 @@ static void test_quota(void)
 	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 0, MODEL_NONE,
 		                                                  names_id(names, "cc1", 3), 300 };
 	f.pass.quota = (struct cpu_quota){ 25000, 100000, 124, 12 };
-	because(&f, "cc1");
+	adds(&f, "cc1");
 	f.pass.quota.throttled = 104;
 	words_init(&v, &f);
-	is_str(str_get(&v.because),
-	       "Its control group may use 0.25 CPUs, and was throttled in 104 of 124 periods.",
-	       "the limit is the cause, and no other program");
-	is_str(str_get(&v.advice),
-	       "Raise the CPU limit of its control group (docker --cpus, Kubernetes limits.cpu), "
-	       "or use fewer threads.",
-	       "the advice is about the limit");
+	is_str(str_get(&v.context), "", "no other program is the cause");
+	is_str(str_get(&v.findings),
+	       "The CPU limit of its control group: Threads were runnable but had no CPU 58.5 % of "
+	       "the time they wanted one. Its control group may use 0.25 CPUs, and was throttled "
+	       "in "
+	       "104 of 124 periods. Raise the CPU limit of its control group (docker --cpus, "
+	       "Kubernetes limits.cpu), or use fewer threads.\n",
+	       "the limit is");
 	words_done(&v);
 	fixture_done(&f);
 	names_free(names);
 
 	live(&f, io, 2, 1000);
 	f.pass.quota = (struct cpu_quota){ 150000, 100000, 124, 104 };
-	says(&f, "may use 1.50 CPUs, and was throttled in 104 of 124 periods.", "Raise the CPU");
+	finds(&f, "may use 1.50 CPUs, and was throttled in 104 of 124 periods. Raise the CPU");
 	f.pass.quota.period_us = 0;
 	words_init(&v, &f);
-	ok(!strstr(str_get(&v.also), "control group"), "a limit without a period is none");
+	ok(!strstr(str_get(&v.findings), "control group"), "a limit without a period is none");
 	words_done(&v);
 	fixture_done(&f);
 }
 
-/* Too few CPUs: the advice depends on which programs had them; waiting for the GIL has its own
- * reason in addition. */
+/* Too few CPUs: the remedy depends on which programs had them; waiting for the GIL has its own finding. */
 static void test_starved(void)
 {
 	static const struct life line[] = { { 10, 30, 0, 0, 60 }, { 10, 30, 0, 0, 60 } };
@@ -375,17 +381,16 @@ static void test_starved(void)
 	fixture_blame(&f, 0, 1, 290, 20, 100);
 	fixture_blame(&f, 0, MODEL_NONE, 10, 1, 100);
 	fixture_blame(&f, 1, 0, 300, 20, 200);
-	says(&f, "was for thread worker (1), and 48.3 % for thread worker (2).",
-	     "Give it more CPUs, run fewer other programs, or use fewer threads. Against the GIL: "
-	     "Only one");
+	finds(&f, "Thread worker (2) holds the GIL: 48.3 % of all waiting for the GIL (290.0 ms)");
+	finds(&f, "Give it more CPUs, run fewer other programs, or use fewer threads.");
 	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 0, 1, 0, 700 };
 	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 1, MODEL_NONE, other, 300 };
 	*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ 1, MODEL_UNKNOWN, 0, 5000 };
-	says(&f, "", "Give it more CPUs, or use fewer threads");
+	finds(&f, "Give it more CPUs, or use fewer threads");
 	f.model.cpu_blame.v[0].runnable_ns = 100;
-	says(&f, "", "Run fewer other programs, or give it more CPUs");
+	finds(&f, "Run fewer other programs, or give it more CPUs");
 	f.model.cpu_blame.v[0].runnable_ns = 300;
-	says(&f, "", "Give it more CPUs, run fewer other programs, or use fewer threads.");
+	finds(&f, "Give it more CPUs, run fewer other programs, or use fewer threads.");
 	fixture_done(&f);
 	names_free(names);
 }
@@ -399,18 +404,17 @@ static void test_disk(void)
 	uint64_t *ns;
 
 	live(&f, io, 2, 1000);
-	because(&f, "0.0 % runnable, 97.0 % asleep, and 0.0 % asleep for the GIL.");
+	adds(&f, "0.0 % runnable, 97.0 % asleep, and 0.0 % asleep for the GIL.");
 	ns = f.model.threads.v[0].cpu_ns;
 	ns[CPU_SLEEPING] -= 960 * FIXTURE_MS;
 	ns[CPU_UNINTERRUPTIBLE] += 960 * FIXTURE_MS;
 	is_kind(&f, "io-bound", "asleep for 97.0 % of their lives.", "half of it");
-	because(&f,
-	        "49.0 % asleep, 48.0 % in uninterruptible sleep, and 0.0 % asleep for the GIL.");
+	adds(&f, "49.0 % asleep, 48.0 % in uninterruptible sleep, and 0.0 % asleep for the GIL.");
 	ns = f.model.threads.v[1].cpu_ns;
 	ns[CPU_SLEEPING] -= 50 * FIXTURE_MS;
 	ns[CPU_UNINTERRUPTIBLE] += 50 * FIXTURE_MS;
 	is_kind(&f, "io-bound", "mostly in uninterruptible sleep, as for a disk.", "a disk");
-	says(&f, "", "With --state-detect, the report shows where they sleep.");
+	has_advice(&f, "With --state-detect, the report shows where they sleep.", "threads asleep");
 	f.report.gil_detect = false;
 	words_init(&v, &f);
 	is_str(verdict_kind_name(v.kind), "io-bound", "stacks alone are enough for io-bound");
@@ -419,11 +423,12 @@ static void test_disk(void)
 	fixture_done(&f);
 }
 
-/* Without a GIL: which lock waits are reported, and that there are too few CPUs. */
+/* Without a GIL: whether locks of the interpreter are acquitted, and that there are too few CPUs. */
 static void test_locks(void)
 {
 	static const struct life line[] = { { 0, 0, 15, 5, 80 }, { 0, 0, 15, 5, 80 } };
 	struct fixture f;
+	struct words v;
 
 	live(&f, line, 2, 1000);
 	f.report.python.free_threaded = f.pass.free_threaded = true;
@@ -431,12 +436,12 @@ static void test_locks(void)
 	f.model.park_events = 10;
 	*vec_push(&f.model.locks) = (struct model_lock){ .of = "list" };
 	f.model.threads.v[0].gil_ns[GIL_LOCK_WAIT] = 9 * FIXTURE_MS;
-	because(&f, "Locks and stops of the interpreter itself did not block them");
-	says(&f, "It has too few CPUs: its threads were runnable but had no CPU 84.2 %", "");
-	f.model.threads.v[0].gil_ns[GIL_LOCK_WAIT] = 99 * FIXTURE_MS;
-	because(&f, "Thread worker (1) waited for locks for 9.9 % of its time");
-	f.model.threads.v[0].gil_ns[GIL_LOCK_WAIT] = 100 * FIXTURE_MS;
-	says(&f, "", "Hold that lock for a shorter time");
+	adds(&f, "Locks and stops of the interpreter itself did not block them");
+	finds(&f, "Threads were runnable but had no CPU 84.2 %");
+	f.model.threads.v[0].gil_ns[GIL_SPINNING] = FIXTURE_MS;
+	words_init(&v, &f);
+	is_str(str_get(&v.context), "", "1 %% of a thread's time is no acquittal");
+	words_done(&v);
 	fixture_done(&f);
 }
 
@@ -454,7 +459,7 @@ static void test_group(void)
 		fixture_cpu(&f, i, CPU_RUNNING, 1000);
 		fixture_blame(&f, (i + 1) % 4, i, 25, i == 3 ? 20 : 5 + i, 100 * i);
 	}
-	because(&f, "75.0 % of all waiting was for the 3 threads pool-*_*");
+	finds(&f, "The 3 threads pool-*_* hold the GIL: 75.0 % of all waiting for the GIL");
 	fixture_done(&f);
 }
 
@@ -511,52 +516,42 @@ static void test_call(void)
 				.wait_ns = 400 * FIXTURE_MS,
 			};
 	}
-	because(&f, "Mostly because of parse (parse.py:7), run by 2 threads: 75.0 % of all "
-	            "waiting (600.0 ms) passed while it kept the GIL after a release "
-	            "request, for up to 41.0 ms at a time.");
+	finds(&f,
+	      "parse (parse.py:7) keeps the GIL: Run by 2 threads: 75.0 % of all waiting for the "
+	      "GIL (600.0 ms) passed while it kept the GIL after a release request, for up to "
+	      "41.0 ms at a time. Let that call");
 	f.model.threads.v[1].cpu.spans.v[0].state = CPU_RUNNABLE;
 	hogs.v.v[1].overdue_longest_at_ns = fixture_time(500);
-	because(&f, "41.0 ms at a time. For 41.0 ms of the longest hold, the thread was runnable "
-	            "without a CPU.");
+	finds(&f, "41.0 ms at a time. For 41.0 ms of the longest hold, the thread was runnable "
+	          "without a CPU.");
 	f.model.threads.v[1].cpu.spans.v[0].state = CPU_RUNNING;
-	words_init(&v, &f);
-	ok(strstr(str_get(&v.advice), "Let that call") != NULL, "there is advice about the call");
-	words_done(&v);
 	gc.name = names_id(f.source.names, "gc_collect_main", strlen("gc_collect_main"));
 	hogs.v.v[0].native = hogs.v.v[1].native = stacks_id(f.source.stacks, &gc);
-	words_init(&v, &f);
-	ok(strstr(str_get(&v.advice), "gc.freeze()") != NULL,
-	   "there is advice about the collector in the call");
-	words_done(&v);
+	finds(&f, "gc.freeze()");
 	ok(gain_of(&f.pass, &hogs.v.v[0]) == UINT64_MAX, "which cannot release the GIL");
 	gc.name = names_id(f.source.names, "list_dealloc", strlen("list_dealloc"));
 	hogs.v.v[0].native = hogs.v.v[1].native = stacks_id(f.source.stacks, &gc);
-	words_init(&v, &f);
-	ok(strstr(str_get(&v.advice), "free less at a time") != NULL,
-	   "there is advice about objects that are freed");
-	words_done(&v);
+	finds(&f, "free less at a time");
 	ok(gain_of(&f.pass, &hogs.v.v[0]) == UINT64_MAX, "which cannot release the GIL either");
 	hogs.v.v[0].native = hogs.v.v[1].native = 0;
 	hogs.v.v[0].frame = hogs.v.v[1].frame = called_by(
 		&f, called_by(&f, parse, "loads", "/usr/lib/python3.11/json/__init__.py", 346),
 		"raw_decode", "/usr/lib/python3.11/json/decoder.py", 353);
-	because(&f, "Mostly because of raw_decode (decoder.py:353), called by parse "
-	            "(parse.py:7), run by 2 threads");
+	finds(&f, "parse (parse.py:7) keeps the GIL: raw_decode (decoder.py:353), called by parse "
+	          "(parse.py:7), run by 2 threads: 75.0 %");
 	hogs.v.v[0].frame = hogs.v.v[1].frame = python_frame(&f, "_call_with_frames_removed",
 	                                                     "<frozen importlib._bootstrap>", 9);
-	words_init(&v, &f);
-	ok(strstr(str_get(&v.advice), "before the threads start") != NULL,
-	   "there is advice about imports");
-	words_done(&v);
+	finds(&f, "before the threads start");
 	hogs.v.v[1].frame = python_frame(&f, "load", "/srv/app/load.py", 9);
 	hogs.v.v[0].frame = python_frame(&f, "dump", "/srv/app/dump.py", 9);
-	because(&f, "The worst is dump (dump.py:9), run by thread pool (2): 37.5 % of");
+	finds(&f, "dump (dump.py:9) keeps the GIL: Run by pool (2): 37.5 % of");
 	for (uint32_t i = 0; i < 2; i++) {
 		hogs.v.v[i].frame = python_frame(&f, "Thread.start",
 		                                 "/usr/lib/python3.11/threading.py", 964);
 		hogs.v.v[i].asleep_ns = 399 * FIXTURE_MS;
 	}
-	because(&f, "75.0 % of all waiting passed while threads were being started");
+	finds(&f, "Thread.start (threading.py:964) keeps the GIL (slow only under perf)");
+	finds(&f, "Record again when nothing else traces on this host.");
 	hogs.v.v[0].gain_ns = hogs.v.v[1].gain_ns = 7;
 	ok(functions_gain(&f.pass, &hogs.v.v[0], &(uint64_t){ 0 }) == NO_GAIN_SLOW_START,
 	   "a slow start has no gain");
@@ -569,10 +564,11 @@ static void test_call(void)
 	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 399 * FIXTURE_MS;
 	hogs.v.v[0].frame = python_frame(&f, "dump", "/srv/app/dump.py", 9);
 	hogs.v.v[1].overdue_wait_ns = 400 * FIXTURE_MS;
-	because(&f, "50.0 % of all waiting passed while threads were being started, which is slow "
-	            "under "
-	            "perf and not the program's fault. Of the rest, 75.0 % passed while dump "
-	            "(dump.py:9) kept the GIL after a release request.");
+	words_init(&v, &f);
+	ok(!strncmp(str_get(&v.findings), "dump (dump.py:9) keeps the GIL: Run by pool (2): 37.5 %",
+	            54),
+	   "what tracing caused comes last: %s", str_get(&v.findings));
+	words_done(&v);
 	vec_done(&hogs.v);
 	fixture_done(&f);
 }
@@ -715,38 +711,27 @@ static void test_blame(void)
 	struct words v;
 
 	fixture_hog(&f);
-	because(&f, "Mostly because of thread hog: 94.0 % of all waiting (79.0 ms)");
-	because(&f, "its longest hold was 40.0 ms");
+	finds(&f, "Thread hog holds the GIL: 94.0 % of all waiting for the GIL (79.0 ms) passed "
+	          "while it "
+	          "was held there, for up to 40.0 ms at a time. Only one");
 	words_init(&v, &f);
 	ok(!strpbrk(str_get(&v.headline), "\x1b\xff"), "names in the verdict are made safe");
 	words_done(&v);
 	f.model.blame.v[0].wait_ns = 4 * FIXTURE_MS;
-	because(&f, "44.4 % for thread hog");
 	f.model.blame.v[1].wait_ns = 10 * FIXTURE_MS;
-	because(&f, "Another 55.6 % was hand-off latency: the GIL was free, the next thread not "
-	            "yet running");
-	f.model.threads.v[1].holds = 1000;
-	because(&f, "55.6 % of all waiting passed while the GIL was free: threads release it very "
-	            "often");
-	f.model.threads.v[1].holds = 2;
-	f.model.blame.v[2].wait_ns = 0;
-	because(&f, "The worst is thread hog: 28.6 % of all waiting (4.0 ms) passed while it held");
-	because(&f, "Another 71.4 % was hand-off latency: the GIL was free, the next thread not "
-	            "yet running");
+	finds(&f, "Hand-offs of the GIL: 55.6 % of all waiting for the GIL passed while it was "
+	          "free and the "
+	          "next thread was waking up.");
 	f.model.blame.v[1].no_cpu_ns = 10 * FIXTURE_MS;
-	because(&f, "71.4 % of all waiting passed while the GIL was free and the next thread had "
-	            "no CPU. The worst is thread hog: 28.6 %");
-	f.model.threads.v[1].holds = 1000;
-	says(&f, "", "Give it more CPUs, run fewer other programs, or use fewer threads. Only one");
 	words_init(&v, &f);
-	ok(!strstr(str_get(&v.because), "very often"), "a lack of CPUs is not for short holds");
+	ok(strstr(str_get(&v.findings),
+	          "Hand-offs of the GIL to threads without a CPU: 55.6 % of all waiting passed "
+	          "while the "
+	          "GIL was free and the next thread had no CPU. Give it more CPUs, run fewer other "
+	          "programs, or use fewer threads.\n") != NULL,
+	   "a lack of CPUs has its remedy: %s", str_get(&v.findings));
+	ok(!strstr(str_get(&v.findings), "larger pieces"), "and not that of short holds");
 	words_done(&v);
-	f.model.blame.v[1].no_cpu_ns = 3 * FIXTURE_MS;
-	because(&f, "50.0 % of all waiting passed while the GIL was free: threads release it very");
-	f.model.threads.v[1].holds = 2;
-	because(&f, "Another 50.0 % was hand-off latency: the GIL was free, the next thread not "
-	            "yet running. Another 21.4 % passed while the GIL was free and the next thread "
-	            "had no CPU.");
 	fixture_done(&f);
 }
 
@@ -757,12 +742,12 @@ static void test_processes(void)
 	struct model_gil *gil;
 
 	fixture_hog(&f);
-	says(&f, "", "ProcessPoolExecutor");
+	finds(&f, "ProcessPoolExecutor");
 	gil = vec_push(&f.model.gils);
 	*gil = (struct model_gil){ .pid = 200 };
-	says(&f, "", "ProcessPoolExecutor");
+	finds(&f, "ProcessPoolExecutor");
 	gil->held_ns = 1;
-	says(&f, "", "use fewer threads in each process, more processes");
+	finds(&f, "use fewer threads in each process, more processes");
 	fixture_done(&f);
 }
 
@@ -783,7 +768,9 @@ static void test_function(void)
 	fixture_slice(&f, 0, "run (/srv/app/hog.py:7)", 0, 5, 90);
 	fixture_slice(&f, 0, "parse (/srv/app/parse.py:3)", 1, 10, 30);
 	fixture_slice(&f, 0, "write (/srv/app/write.py:9)", 1, 50, 40);
-	because(&f, ", 75.0 % of it in parse (parse.py:3) called by run (hog.py:7)");
+	finds(&f, "parse (parse.py:3) runs while others wait for the GIL: In parse (parse.py:3) "
+	          "called by "
+	          "run (hog.py:7): 71.4 % of all waiting for the GIL (60.0 ms)");
 	vec_done(&gil->owners);
 	fixture_done(&f);
 }
@@ -865,7 +852,7 @@ int main(void)
 	test_idle_threads();
 	test_burst();
 	test_lost();
-	test_also();
+	test_two_causes();
 	test_quota();
 	test_starved();
 	test_disk();

@@ -289,10 +289,10 @@ static void put_verdict(const struct analysis *a, FILE *out)
 	fprintf(out, "<h1 class=\"headline\" data-kind=\"%s\">", verdict_kind_name(v->kind));
 	put_reasons(a, &v->headline, out);
 	fputs("</h1>\n", out);
-	verdict_add_text(&context, a, &a->findings.context);
+	verdict_add_text(&context, a, &a->verdict.context);
 	put_said(&context, "context", PHRASE_NONE, out);
 	put_findings(a, out);
-	verdict_add_text(&advice, a, &a->findings.advice);
+	verdict_add_text(&advice, a, &a->verdict.advice);
 	put_said(&advice, "advice", PHRASE_what_helps, out);
 	put_quality(a, out);
 }

@@ -30,19 +30,21 @@ class Result:
                 "<td>%s</td>" % self._cell(thread, key) for _, key in COLUMNS))
         return "<table>%s</table>" % "".join(rows)
 
-    def _repr_html_(self):
+    def _texts(self):
         verdict = self.document["verdict"]
-        texts = [verdict[key] for key in ("because", "also", "advice") if verdict[key]]
+        findings = ["%s: %s %s" % (f["title"], f["text"], f["advice"] or "")
+                    for f in self.document["findings"]]
+        return [text for text in [verdict["context"], *findings, verdict["advice"]] if text]
+
+    def _repr_html_(self):
         frame = ('<iframe srcdoc="%s" sandbox="allow-scripts allow-downloads" '
                  'style="width: 100%%; height: 40em; border: 1px solid"></iframe>')
-        return "<p><b>%s</b></p>%s%s%s" % (html.escape(verdict["headline"] or ""),
-                                           "".join("<p>%s</p>" % html.escape(t) for t in texts),
+        return "<p><b>%s</b></p>%s%s%s" % (html.escape(self.document["verdict"]["headline"]),
+                                           "".join("<p>%s</p>" % html.escape(t) for t in self._texts()),
                                            self.table(), frame % html.escape(self.page))
 
     def __repr__(self):
-        verdict = self.document["verdict"]
-        texts = [verdict[key] for key in ("headline", "because", "also", "advice") if verdict[key]]
-        return "\n".join(texts) or "nothing was recorded"
+        return "\n".join([self.document["verdict"]["headline"], *self._texts()])
 
 
 def _read(path):
