@@ -571,8 +571,9 @@ static void add_deadlock(struct str *out, const struct analysis *a, const struct
 }
 
 /* Which thread took which of two locks while it had the other one. */
-static void add_order(struct str *out, const struct analysis *a, const struct model_order *order)
+static void add_order(struct str *out, const struct analysis *a, const struct reason *r)
 {
+	const struct model_order *order = r->order;
 	const struct model_order *other = &a->model->orders.v[order->reverse];
 	CLEANUP(str_done)
 	struct str one = thread_of(a, other->thread), two = thread_of(a, order->thread);
@@ -604,8 +605,9 @@ static void add_stage(struct str *out, const struct analysis *a, const struct re
 	                                                r->other_percent, str_get(&queue));
 }
 
-static void add_burst(struct str *out, const struct reason *r)
+static void add_burst(struct str *out, const struct analysis *a, const struct reason *r)
 {
+	(void)a;
 	if (r->code == REASON_BURST)
 		say_burst(out, r->percent, r->longest_ns, r->ns);
 	else
@@ -643,8 +645,9 @@ void verdict_add_cpu_users(struct str *out, const struct analysis *a)
 }
 
 /* The sum of the shares is 100 %. */
-static void add_states(struct str *out, const struct evidence *e)
+static void add_states(struct str *out, const struct analysis *a, const struct reason *r)
 {
+	const struct evidence *e = &a->evidence;
 	const uint64_t *ns = e->totals.cpu_ns;
 	uint64_t known = evidence_cpu_known(e);
 	double disk = facts_percent(ns[CPU_UNINTERRUPTIBLE], known);
@@ -655,6 +658,7 @@ static void add_states(struct str *out, const struct evidence *e)
 	double gil = facts_percent(ns[CPU_GIL_SLEEP], known);
 	bool blind = evidence_is_blind(e) || evidence_is_lost(e);
 
+	(void)r;
 	/* Where it is not known what a thread slept for, it may have been the GIL. */
 	if (blind) {
 		sleeping += gil;
@@ -863,12 +867,13 @@ static void add_import(struct str *out, const struct analysis *a, const struct r
 #define IMPORTS_NAMED 8
 
 /* Unless an option turned the GIL on, the first one did, and has been named. */
-static void add_needed(struct str *out, const struct analysis *a)
+static void add_needed(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	const char *gil = a->recording->python.gil;
 	size_t first = !(gil && !strcmp(gil, "forced"));
 	CLEANUP(str_done) struct str list = { 0 };
 
+	(void)r;
 	for (size_t i = first; i < a->model->imports.n && i < first + IMPORTS_NAMED; i++) {
 		str_adds(&list, i > first ? "; " : "");
 		add_imported(&list, a, &a->model->imports.v[i]);
@@ -878,77 +883,6 @@ static void add_needed(struct str *out, const struct analysis *a)
 	say_gil_needed(out, str_get(&list));
 }
 
-/* Reasons without values. */
-static const enum phrase plain[] = {
-	[REASON_NO_GIL] = PHRASE_no_gil,
-	[REASON_NOTHING] = PHRASE_nothing,
-	[REASON_SINGLE] = PHRASE_single,
-	[REASON_SINGLE_HOLDER] = PHRASE_single_holder,
-	[REASON_SINGLE_TOO] = PHRASE_single_too,
-	[REASON_GIL_FORCED] = PHRASE_gil_forced,
-	[REASON_GIL_IS_ON] = PHRASE_gil_is_on,
-	[REASON_GIL_NOT_NEEDED] = PHRASE_gil_not_needed,
-	[REASON_NO_LOCKS] = PHRASE_no_locks,
-	[ADVICE_CALL] = PHRASE_advise_call,
-	[ADVICE_PYTHON] = PHRASE_advise_python,
-	[ADVICE_CALL_OF_PROCESS] = PHRASE_advise_call_of_process,
-	[ADVICE_PYTHON_OF_PROCESS] = PHRASE_advise_python_of_process,
-	[ADVICE_LOOP_OF_PROCESS] = PHRASE_advise_loop_of_process,
-	[ADVICE_COLLECTOR] = PHRASE_advise_collector,
-	[ADVICE_IMPORT] = PHRASE_advise_import,
-	[ADVICE_DEALLOCATION] = PHRASE_advise_deallocation,
-	[ADVICE_GIL_DETECT] = PHRASE_advise_gil_detect,
-	[ADVICE_HANDOFF] = PHRASE_advise_handoff,
-	[ADVICE_RECORD_ALONE] = PHRASE_advise_record_alone,
-	[ADVICE_BUSIEST] = PHRASE_advise_busiest,
-	[ADVICE_QUOTA] = PHRASE_advise_quota,
-	[ADVICE_OWN_THREADS] = PHRASE_advise_own_threads,
-	[ADVICE_OTHER_PROGRAMS] = PHRASE_advise_other_programs,
-	[ADVICE_CPUS] = PHRASE_advise_cpus,
-	[ADVICE_STATE_DETECT] = PHRASE_advise_state_detect,
-	[ADVICE_LONGER] = PHRASE_advise_longer,
-	[ADVICE_RECORD_AGAIN] = PHRASE_advise_record_again,
-	[ADVICE_STACKS] = PHRASE_advise_stacks,
-	[ADVICE_TRACE_IMPORTS] = PHRASE_advise_trace_imports,
-	[ADVICE_LOCK] = PHRASE_advise_lock,
-	[ADVICE_CONVOY] = PHRASE_advise_lock_convoy,
-	[ADVICE_DEADLOCK] = PHRASE_advise_deadlock,
-	[ADVICE_LOCK_ASLEEP] = PHRASE_advise_lock_asleep,
-	[ADVICE_EXACT] = PHRASE_advise_exact,
-	[ADVICE_LOOP] = PHRASE_advise_loop,
-	[ADVICE_LOOP_BLOCKED] = PHRASE_advise_loop_blocked,
-	[QUALITY_COMPLETE] = PHRASE_quality_complete,
-	[QUALITY_SEE_NOTES] = PHRASE_quality_see_notes,
-	[REASON_CODES] = PHRASE_NONE,
-};
-
-/* The beginning of sentences with names. */
-static const enum phrase leads[] = {
-	[REASON_GIL_BOUND] = PHRASE_gil_limits,
-	[REASON_GIL_SOME] = PHRASE_gil_slows,
-	[REASON_CODES] = PHRASE_NONE,
-};
-
-/* Reasons with one percentage. */
-static void (*const shares[])(struct str *, double) = {
-	[REASON_CPUS] = say_cpus_limit,
-	[REASON_CPUS_NOT_GIL] = say_cpus_limit_not_gil,
-	[REASON_NATIVE] = say_native,
-	[REASON_ASLEEP] = say_asleep,
-	[REASON_ASLEEP_DISK] = say_asleep_disk,
-	[REASON_ASLEEP_TOO] = say_asleep_too,
-	[REASON_GIL_NONE] = say_gil_none,
-	[REASON_GIL_NEARLY] = say_gil_nearly,
-	[REASON_GIL_UNKNOWN] = say_gil_unknown,
-	[REASON_GIL_LOST] = say_gil_lost,
-	[QUALITY_SLOW_STARTS] = say_quality_slow_starts,
-	[QUALITY_MISSED] = say_quality_missed,
-	[QUALITY_TORN] = say_quality_torn,
-	[QUALITY_UNKNOWN] = say_quality_unknown,
-	[QUALITY_INFERRED] = say_quality_inferred,
-	[REASON_CODES] = NULL,
-};
-
 static void add_holder(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	CLEANUP(str_done) struct str thread = thread_of(a, r->thread);
@@ -956,120 +890,152 @@ static void add_holder(struct str *out, const struct analysis *a, const struct r
 	say_held_all(out, r->ns, str_get(&thread));
 }
 
-static void add_named(struct str *out, const struct analysis *a, const struct reason *r)
+static void add_stop_count(struct str *out, const struct analysis *a, const struct reason *r)
 {
-	switch (r->code) {
-	case REASON_GIL_BOUND:
-	case REASON_GIL_SOME:
-		add_waits(out, a, r);
-		return;
-	case REASON_LOCK_BOUND:
-		add_lock_waits(out, a, r);
-		return;
-	case REASON_CONVOY:
-		add_convoy(out, a, r);
-		return;
-	case REASON_DEADLOCK:
-		add_deadlock(out, a, r);
-		return;
-	case REASON_ORDER:
-		add_order(out, a, r->order);
-		return;
-	case REASON_STAGE:
-		add_stage(out, a, r);
-		return;
-	case REASON_BUSIEST:
-		add_busiest(out, a, r);
-		return;
-	case REASON_STOP_COUNT:
-		say_stop_count(out, r->count, r->ns, r->longest_ns);
-		if (r->other_count)
-			say_stop_collections(out, r->other_count);
-		str_addc(out, '.');
-		return;
-	case REASON_STOP_LATE:
-		add_late(out, a, r);
-		return;
-	case REASON_SHARED_LOCK:
-		add_shared_lock(out, a, r);
-		return;
-	case REASON_STOPS:
-	case REASON_STOPPED:
-		add_blocked(out, a, r);
-		return;
-	case REASON_GIL_ON:
-	case REASON_GIL_TURNED_ON:
-		add_import(out, a, r);
-		return;
-	case REASON_GIL_NEEDED:
-		add_needed(out, a);
-		return;
-	case REASON_BURST:
-	case REASON_BURST_END:
-	case REASON_BURST_START:
-		add_burst(out, r);
-		return;
-	case REASON_TASK_LATE:
-		add_late_task(out, a, r);
-		return;
-	case REASON_TASK_STEP:
-		add_step(out, a, r);
-		return;
-	case REASON_CPU_USERS:
-		verdict_add_cpu_users(out, a);
-		return;
-	case REASON_QUOTA:
-		say_quota(out, r->number, r->count, r->other_count);
-		return;
-	case REASON_STATES:
-		add_states(out, &a->evidence);
-		return;
-	case REASON_IDLE:
-		say_idle(out, r->ns);
-		return;
-	case REASON_HALTED:
-		say_halted(out, r->ns);
-		return;
-	case REASON_HELD:
-		add_holder(out, a, r);
-		return;
-	case REASON_TOO_SHORT:
-		say_too_short(out, r->ns);
-		return;
-	case QUALITY_LOST:
-		say_quality_lost(out, r->count);
-		return;
-	case REASON_SAMPLED:
-		say_sampled(out, r->count, r->number);
-		return;
-	case REASON_SAMPLED_NO_GIL:
-		say_sampled_no_gil(out, r->count);
-		return;
-	case REASON_SAMPLED_HOLDER:
-	case REASON_SAMPLED_HELD:
-	case REASON_SAMPLED_PLACE:
-		add_sampled(out, a, r);
-		return;
-	case QUALITY_SAMPLED:
-		say_quality_sampled(out, r->count);
-		return;
-	default:
-		return;
-	}
+	(void)a;
+	say_stop_count(out, r->count, r->ns, r->longest_ns);
+	if (r->other_count)
+		say_stop_collections(out, r->other_count);
+	str_addc(out, '.');
 }
+
+static void add_quota(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	(void)a;
+	say_quota(out, r->number, r->count, r->other_count);
+}
+
+static void add_samples(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	(void)a;
+	say_sampled(out, r->count, r->number);
+}
+
+static void add_cpu_users(struct str *out, const struct analysis *a, const struct reason *r)
+{
+	(void)r;
+	verdict_add_cpu_users(out, a);
+}
+
+/**
+ * What is said of a reason.
+ * @text: without holes; the beginning, if there is more
+ * @percent, @ns, @count: with this number of the reason; @add: with several, or with names
+ */
+static const struct sentence {
+	enum phrase text;
+	void (*percent)(struct str *, double);
+	void (*ns)(struct str *, uint64_t);
+	void (*count)(struct str *, uint64_t);
+	void (*add)(struct str *, const struct analysis *, const struct reason *);
+} sentences[REASON_CODES] = {
+	[REASON_NO_GIL] = { .text = PHRASE_no_gil },
+	[REASON_IDLE] = { .ns = say_idle },
+	[REASON_HALTED] = { .ns = say_halted },
+	[REASON_HELD] = { .add = add_holder },
+	[REASON_NOTHING] = { .text = PHRASE_nothing },
+	[REASON_TOO_SHORT] = { .ns = say_too_short },
+	[REASON_CPUS] = { .percent = say_cpus_limit },
+	[REASON_CPUS_NOT_GIL] = { .percent = say_cpus_limit_not_gil },
+	[REASON_GIL_BOUND] = { .text = PHRASE_gil_limits, .add = add_waits },
+	[REASON_GIL_SOME] = { .text = PHRASE_gil_slows, .add = add_waits },
+	[REASON_LOCK_BOUND] = { .add = add_lock_waits },
+	[REASON_CONVOY] = { .add = add_convoy },
+	[REASON_DEADLOCK] = { .add = add_deadlock },
+	[REASON_ORDER] = { .add = add_order },
+	[REASON_STAGE] = { .add = add_stage },
+	[REASON_NATIVE] = { .percent = say_native },
+	[REASON_ASLEEP] = { .percent = say_asleep },
+	[REASON_ASLEEP_DISK] = { .percent = say_asleep_disk },
+	[REASON_ASLEEP_TOO] = { .percent = say_asleep_too },
+	[REASON_SINGLE] = { .text = PHRASE_single },
+	[REASON_SINGLE_HOLDER] = { .text = PHRASE_single_holder },
+	[REASON_SINGLE_TOO] = { .text = PHRASE_single_too },
+	[REASON_GIL_NEARLY] = { .percent = say_gil_nearly },
+	[REASON_GIL_NONE] = { .percent = say_gil_none },
+	[REASON_GIL_UNKNOWN] = { .percent = say_gil_unknown },
+	[REASON_GIL_LOST] = { .percent = say_gil_lost },
+	[REASON_SAMPLED] = { .add = add_samples },
+	[REASON_SAMPLED_NO_GIL] = { .count = say_sampled_no_gil },
+	[REASON_GIL_FORCED] = { .text = PHRASE_gil_forced },
+	[REASON_GIL_IS_ON] = { .text = PHRASE_gil_is_on },
+	[REASON_GIL_NEEDED] = { .add = add_needed },
+	[REASON_GIL_NOT_NEEDED] = { .text = PHRASE_gil_not_needed },
+	[REASON_GIL_ON] = { .add = add_import },
+	[REASON_GIL_TURNED_ON] = { .add = add_import },
+	[REASON_SAMPLED_HOLDER] = { .add = add_sampled },
+	[REASON_SAMPLED_HELD] = { .add = add_sampled },
+	[REASON_SAMPLED_PLACE] = { .add = add_sampled },
+	[REASON_CPU_USERS] = { .add = add_cpu_users },
+	[REASON_QUOTA] = { .add = add_quota },
+	[REASON_STATES] = { .add = add_states },
+	[REASON_BUSIEST] = { .add = add_busiest },
+	[REASON_SHARED_LOCK] = { .add = add_shared_lock },
+	[REASON_STOP_COUNT] = { .add = add_stop_count },
+	[REASON_STOP_LATE] = { .add = add_late },
+	[REASON_STOPS] = { .add = add_blocked },
+	[REASON_STOPPED] = { .add = add_blocked },
+	[REASON_NO_LOCKS] = { .text = PHRASE_no_locks },
+	[REASON_BURST] = { .add = add_burst },
+	[REASON_BURST_END] = { .add = add_burst },
+	[REASON_BURST_START] = { .add = add_burst },
+	[REASON_TASK_STEP] = { .add = add_step },
+	[REASON_TASK_LATE] = { .add = add_late_task },
+	[ADVICE_CALL] = { .text = PHRASE_advise_call },
+	[ADVICE_PYTHON] = { .text = PHRASE_advise_python },
+	[ADVICE_COLLECTOR] = { .text = PHRASE_advise_collector },
+	[ADVICE_IMPORT] = { .text = PHRASE_advise_import },
+	[ADVICE_DEALLOCATION] = { .text = PHRASE_advise_deallocation },
+	[ADVICE_CALL_OF_PROCESS] = { .text = PHRASE_advise_call_of_process },
+	[ADVICE_PYTHON_OF_PROCESS] = { .text = PHRASE_advise_python_of_process },
+	[ADVICE_LOOP_OF_PROCESS] = { .text = PHRASE_advise_loop_of_process },
+	[ADVICE_GIL_DETECT] = { .text = PHRASE_advise_gil_detect },
+	[ADVICE_HANDOFF] = { .text = PHRASE_advise_handoff },
+	[ADVICE_RECORD_ALONE] = { .text = PHRASE_advise_record_alone },
+	[ADVICE_BUSIEST] = { .text = PHRASE_advise_busiest },
+	[ADVICE_QUOTA] = { .text = PHRASE_advise_quota },
+	[ADVICE_OWN_THREADS] = { .text = PHRASE_advise_own_threads },
+	[ADVICE_OTHER_PROGRAMS] = { .text = PHRASE_advise_other_programs },
+	[ADVICE_CPUS] = { .text = PHRASE_advise_cpus },
+	[ADVICE_STATE_DETECT] = { .text = PHRASE_advise_state_detect },
+	[ADVICE_LONGER] = { .text = PHRASE_advise_longer },
+	[ADVICE_RECORD_AGAIN] = { .text = PHRASE_advise_record_again },
+	[ADVICE_TRACE_IMPORTS] = { .text = PHRASE_advise_trace_imports },
+	[ADVICE_STACKS] = { .text = PHRASE_advise_stacks },
+	[ADVICE_LOCK] = { .text = PHRASE_advise_lock },
+	[ADVICE_CONVOY] = { .text = PHRASE_advise_lock_convoy },
+	[ADVICE_DEADLOCK] = { .text = PHRASE_advise_deadlock },
+	[ADVICE_LOCK_ASLEEP] = { .text = PHRASE_advise_lock_asleep },
+	[ADVICE_EXACT] = { .text = PHRASE_advise_exact },
+	[ADVICE_LOOP] = { .text = PHRASE_advise_loop },
+	[ADVICE_LOOP_BLOCKED] = { .text = PHRASE_advise_loop_blocked },
+	[QUALITY_SLOW_STARTS] = { .percent = say_quality_slow_starts },
+	[QUALITY_LOST] = { .count = say_quality_lost },
+	[QUALITY_UNKNOWN] = { .percent = say_quality_unknown },
+	[QUALITY_INFERRED] = { .percent = say_quality_inferred },
+	[QUALITY_SAMPLED] = { .count = say_quality_sampled },
+	[QUALITY_MISSED] = { .percent = say_quality_missed },
+	[QUALITY_TORN] = { .percent = say_quality_torn },
+	[QUALITY_COMPLETE] = { .text = PHRASE_quality_complete },
+	[QUALITY_SEE_NOTES] = { .text = PHRASE_quality_see_notes },
+};
 
 void verdict_add_text(struct str *out, const struct analysis *a, const struct reasons *reasons)
 {
 	for (size_t i = 0; i < reasons->v.n; i++) {
 		const struct reason *r = &reasons->v.v[i];
+		const struct sentence *s = &sentences[r->code];
 
 		str_adds(out, i ? " " : "");
-		str_adds(out, phrase(plain[r->code]));
-		str_adds(out, phrase(leads[r->code]));
-		if (shares[r->code])
-			shares[r->code](out, r->percent);
-		else
-			add_named(out, a, r);
+		str_adds(out, phrase(s->text));
+		if (s->percent)
+			s->percent(out, r->percent);
+		if (s->ns)
+			s->ns(out, r->ns);
+		if (s->count)
+			s->count(out, r->count);
+		if (s->add)
+			s->add(out, a, r);
 	}
 }
 
