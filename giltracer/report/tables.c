@@ -18,11 +18,18 @@
 
 #define TEXT_COLUMNS 80
 
-/* Add a row without text; borrowed until the next one. */
-static struct row *table_add_row(struct table *table)
+/* Adds a row without text, borrowed until the next one; or, unless it is shown, counts it and its ns, and
+ * returns NULL. */
+static struct row *add_row(struct table *table, bool shown, uint64_t ns)
 {
-	struct row *row = vec_push(&table->rows);
+	struct row *row;
 
+	if (!shown) {
+		table->left++;
+		table->left_ns += ns;
+		return NULL;
+	}
+	row = vec_push(&table->rows);
 	memset(row, 0, sizeof(*row));
 	return row;
 }
@@ -38,6 +45,23 @@ static void cell_number(struct row *row, unsigned column, double value, int deci
 	row->cells[column].number = true;
 	row->cells[column].value = value;
 	row->cells[column].decimals = decimals;
+}
+
+static void cell_function(struct row *row, unsigned column, const struct function *f,
+                          unsigned name_columns)
+{
+	struct cell *cell = &row->cells[column];
+
+	cell->width = wording_add_function(&cell->text, f, name_columns);
+}
+
+/* "12 threads" */
+static void cell_threads(struct row *row, unsigned column, uint32_t threads)
+{
+	struct cell *cell = &row->cells[column];
+
+	say_n_threads(&cell->text, threads);
+	cell->width = (unsigned)cell->text.len;
 }
 
 static void cell_ms(struct row *row, unsigned column, uint64_t ns, int decimals)
@@ -125,14 +149,10 @@ static void add_threads(struct table *table, const struct analysis *a,
 	table->say_left = say_left_lived;
 	for (uint32_t i = 0; i < a->rows.v.n; i++) {
 		const struct model_thread *sum = &a->rows.v.v[i].sum;
-		struct row *row;
+		struct row *row = add_row(table, i < limits->threads, life(sum));
 
-		if (i >= limits->threads) {
-			table->left++;
-			table->left_ns += life(sum);
+		if (!row)
 			continue;
-		}
-		row = table_add_row(table);
 		cell_group(row, 0, a, i, limits->name_columns);
 		cell_ms(row, 1, life(sum), 1);
 		for (unsigned c = 0; c < n; c++) {
@@ -196,12 +216,9 @@ static void add_waits(struct table *table, const struct analysis *a,
 
 		ended |= i >= limits->waits ||
 		         (!limits->all && !is_worth_a_row(b, waits->wait_ns, i));
-		if (ended) {
-			table->left++;
-			table->left_ns += b->wait_ns;
+		row = add_row(table, !ended, b->wait_ns);
+		if (!row)
 			continue;
-		}
-		row = table_add_row(table);
 		cell_group(row, 0, a, b->waiter, limits->name_columns);
 		put_holder(row, 1, a, b, limits->name_columns);
 		put(row, b, waits->wait_ns);
@@ -279,20 +296,17 @@ void table_cpu_waits(struct table *ret, const struct analysis *a, const struct t
 
 #define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
 
-static void add_function(struct table *table, const struct analysis *a,
-                         const struct function_row *f, bool overdue, unsigned name_columns)
+static void put_function(struct row *row, const struct analysis *a, const struct function_row *f,
+                         bool overdue, unsigned name_columns)
 {
-	struct row *row = table_add_row(table);
 	struct cell *name = &row->cells[0];
 	uint64_t gain_ns = 0;
 
 	name->width = wording_add_function_row(&name->text, a->pass, f->hog, name_columns);
-	if (f->threads == 1) {
+	if (f->threads == 1)
 		cell_thread(row, 1, a, f->hog->thread, name_columns);
-	} else {
-		say_n_threads(&row->cells[1].text, f->threads);
-		row->cells[1].width = (unsigned)row->cells[1].text.len;
-	}
+	else
+		cell_threads(row, 1, f->threads);
 	cell_ms(row, 2, f->wait_ns, 1);
 	cell_number(row, 3, (double)f->holds, 0);
 	cell_ms(row, 4, f->ns, 1);
@@ -325,35 +339,17 @@ static void add_gain(struct table *table, const struct analysis *a, const struct
 	table_add_note(table, &note);
 }
 
-static void say_no_gain(struct str *out, const struct hogs *hogs, enum no_gain why)
-{
-	switch (why) {
-	case GAIN_KNOWN:
-		return;
-	case NO_GAIN_UNKNOWN:
-		say_no_gain_unknown(out);
-		return;
-	case NO_GAIN_LITTLE:
-		say_no_gain_little(out);
-		return;
-	case NO_GAIN_DIFFERENT:
-		say_no_gain_different(out, hogs->replayed_ns, hogs->waited_ns);
-		return;
-	case NO_GAIN_TOO_LONG:
-		say_no_gain_too_long(out);
-		return;
-	case NO_GAIN_SLOW_START:
-		say_no_gain_slow_start(out);
-		return;
-	case NO_GAIN_NOT_A_CALL:
-		say_no_gain_not_a_call(out);
-		return;
-	}
-}
-
 /* The reasons why there are rows without a gain. */
 static void add_no_gains(struct table *table, const struct analysis *a)
 {
+	static const enum phrase texts[] = {
+		[NO_GAIN_UNKNOWN] = PHRASE_no_gain_unknown,
+		[NO_GAIN_LITTLE] = PHRASE_no_gain_little,
+		[NO_GAIN_TOO_LONG] = PHRASE_no_gain_too_long,
+		[NO_GAIN_SLOW_START] = PHRASE_no_gain_slow_start,
+		[NO_GAIN_NOT_A_CALL] = PHRASE_no_gain_not_a_call,
+	};
+	const struct hogs *hogs = a->pass->hogs;
 	unsigned said = 1 << GAIN_KNOWN;
 
 	for (size_t i = 0; i < table->rows.n; i++) {
@@ -364,7 +360,10 @@ static void add_no_gains(struct table *table, const struct analysis *a)
 		if (said & 1u << why)
 			continue;
 		said |= 1u << why;
-		say_no_gain(&note, a->pass->hogs, why);
+		if (why == NO_GAIN_DIFFERENT)
+			say_no_gain_different(&note, hogs->replayed_ns, hogs->waited_ns);
+		else
+			str_adds(&note, phrase(texts[why]));
 		table_add_note(table, &note);
 	}
 }
@@ -381,13 +380,11 @@ static void add_functions(struct table *table, const struct analysis *a,
 	table->columns = overdue ? 8 : 7;
 	for (size_t i = 0; i < rows->v.n; i++) {
 		const struct function_row *f = &rows->v.v[i];
+		bool shown = i < limits->functions && (limits->all || f->wait_ns >= FACTS_LEAST_NS);
+		struct row *row = add_row(table, shown, f->wait_ns);
 
-		if (i < limits->functions && (limits->all || f->wait_ns >= FACTS_LEAST_NS)) {
-			add_function(table, a, f, overdue, limits->name_columns);
-			continue;
-		}
-		table->left++;
-		table->left_ns += f->wait_ns;
+		if (row)
+			put_function(row, a, f, overdue, limits->name_columns);
 	}
 }
 
@@ -455,20 +452,15 @@ void table_late(struct table *ret, const struct analysis *a, const struct table_
 	for (size_t i = 0; i < late.v.n; i++) {
 		const struct locks_late *l = &late.v.v[i];
 		struct function f = function_at(a->pass, l->frame);
-		struct row *row;
+		struct row *row = add_row(ret, i < limits->waits, l->waiting_ns);
 
-		if (i >= limits->waits) {
-			ret->left++;
-			ret->left_ns += l->waiting_ns;
+		if (!row)
 			continue;
-		}
-		row = table_add_row(ret);
 		if (l->thread == MODEL_NONE)
 			cell_text(row, 0, phrase(PHRASE_last_unknown));
 		else
 			cell_thread(row, 0, a, l->thread, limits->name_columns);
-		row->cells[1].width = wording_add_function(&row->cells[1].text, &f,
-		                                           limits->name_columns);
+		cell_function(row, 1, &f, limits->name_columns);
 		cell_number(row, 2, (double)l->count, 0);
 		cell_ms(row, 3, l->waiting_ns, 1);
 		cell_ms(row, 4, l->longest_ns, 3);
@@ -486,16 +478,11 @@ void table_places(struct table *ret, const struct analysis *a, const struct tabl
 	for (size_t i = 0; i < a->places.v.n; i++) {
 		const struct locks_place *place = &a->places.v.v[i];
 		struct function f = function_at(a->pass, place->frame);
-		struct row *row;
+		struct row *row = add_row(ret, i < limits->waits, place->ns);
 
-		if (i >= limits->waits) {
-			ret->left++;
-			ret->left_ns += place->ns;
+		if (!row)
 			continue;
-		}
-		row = table_add_row(ret);
-		row->cells[0].width = wording_add_function(&row->cells[0].text, &f,
-		                                           limits->name_columns);
+		cell_function(row, 0, &f, limits->name_columns);
 		cell_text(row, 1, phrase(state_phrase(place->state)));
 		put_lock(row, 2, place->of, place->name);
 		cell_number(row, 3, (double)place->count, 0);
@@ -516,20 +503,16 @@ void table_chains(struct table *ret, const struct analysis *a, const struct tabl
 		const struct chain *chain = &a->chains.v.v[i];
 		struct lock_name lock = lock_name_of(a->recording, a->pass, chain->waits_in);
 		struct function at = function_at(a->pass, chain->at);
-		struct row *row;
+		bool shown = i < limits->waits && (limits->all || chain->ns >= FACTS_LEAST_NS);
+		struct row *row = add_row(ret, shown, chain->ns);
 
-		if (i >= limits->waits || (!limits->all && chain->ns < FACTS_LEAST_NS)) {
-			ret->left++;
-			ret->left_ns += chain->ns;
+		if (!row)
 			continue;
-		}
-		row = table_add_row(ret);
 		row->cells[0].width = wording_add_lock_in(&row->cells[0].text, &lock,
 		                                          limits->name_columns);
 		cell_text(row, 1, wording_chain(chain));
 		if (at.name)
-			row->cells[2].width = wording_add_function(&row->cells[2].text, &at,
-			                                           limits->name_columns);
+			cell_function(row, 2, &at, limits->name_columns);
 		cell_ms(row, 3, chain->ns, 1);
 		cell_ms(row, 4, chain->longest_ns, 3);
 	}
@@ -557,18 +540,14 @@ void table_path(struct table *ret, const struct analysis *a, const struct table_
 		const struct path_part *part = &a->path.rows.v[i];
 		struct function at = function_at(a->pass, part->at);
 		double percent = facts_percent(part->ns, a->path.ns);
-		struct row *row;
+		bool shown = i < limits->waits && (limits->all || percent >= LEAST_PERCENT);
+		struct row *row = add_row(ret, shown, part->ns);
 
-		if (i >= limits->waits || (!limits->all && percent < LEAST_PERCENT)) {
-			ret->left++;
-			ret->left_ns += part->ns;
+		if (!row)
 			continue;
-		}
-		row = table_add_row(ret);
 		cell_text(row, 0, phrase(reasons[part->reason]));
 		if (at.name)
-			row->cells[1].width = wording_add_function(&row->cells[1].text, &at,
-			                                           limits->name_columns);
+			cell_function(row, 1, &at, limits->name_columns);
 		if (part->thread != MODEL_NONE)
 			cell_thread(row, 2, a, part->thread, limits->name_columns);
 		cell_ms(row, 3, part->ns, 1);
@@ -625,12 +604,11 @@ void table_sampled_threads(struct table *ret, const struct analysis *a,
 		TABLE_HEADINGS(ret, PHRASE_h_thread, PHRASE_h_samples, PHRASE_h_est_runnable,
 		               PHRASE_h_est_blocked, PHRASE_h_unknown);
 	for (size_t i = 0; i < s->threads.n; i++) {
-		if (i < limits->threads) {
-			put_thread(table_add_row(ret), a, &s->threads.v[i], limits->name_columns);
-			continue;
-		}
-		ret->left++;
-		ret->left_ns += s->threads.v[i].samples;
+		const struct sampled_thread *t = &s->threads.v[i];
+		struct row *row = add_row(ret, i < limits->threads, t->samples);
+
+		if (row)
+			put_thread(row, a, t, limits->name_columns);
 	}
 }
 
@@ -641,12 +619,10 @@ static void put_sampled_place(struct row *row, const struct analysis *a,
 
 	row->cells[0].width = sampled_add_place(&row->cells[0].text, a->pass, p, name_columns);
 	cell_text(row, 1, sampled_what_text(a->pass, p->what));
-	if (p->threads == 1 && thread != MODEL_NONE) {
+	if (p->threads == 1 && thread != MODEL_NONE)
 		cell_thread(row, 2, a, thread, name_columns);
-	} else {
-		say_n_threads(&row->cells[2].text, p->threads);
-		row->cells[2].width = (unsigned)row->cells[2].text.len;
-	}
+	else
+		cell_threads(row, 2, p->threads);
 	cell_number(row, 3, (double)p->samples, 0);
 	cell_number(row, 4, facts_percent(p->samples, a->sampled.thread_samples), 1);
 	if (p->what == SAMPLED_HOLDS)
@@ -667,15 +643,15 @@ void table_sampled_places(struct table *ret, const struct analysis *a,
 	               PHRASE_h_est_share, PHRASE_h_est_waiters);
 	for (size_t i = 0; i < s->places.n; i++) {
 		const struct sampled_place *p = &s->places.v[i];
+		double percent = facts_percent(p->samples, s->thread_samples);
+		struct row *row =
+			add_row(ret,
+		                i < 2 * limits->waits &&
+		                        (limits->all || !i || percent >= SAMPLED_LEAST_PERCENT),
+		                p->samples);
 
-		if (i < 2 * limits->waits &&
-		    (limits->all || !i ||
-		     facts_percent(p->samples, s->thread_samples) >= SAMPLED_LEAST_PERCENT)) {
-			put_sampled_place(table_add_row(ret), a, p, limits->name_columns);
-			continue;
-		}
-		ret->left++;
-		ret->left_ns += p->samples;
+		if (row)
+			put_sampled_place(row, a, p, limits->name_columns);
 	}
 }
 
@@ -738,15 +714,14 @@ void table_tasks(struct table *ret, const struct analysis *a, const struct table
 	               PHRASE_h_late_gil_ms, PHRASE_h_longest_late_ms, PHRASE_h_longest_step_ms,
 	               PHRASE_h_unknown_ms);
 	for (uint32_t i = 0; i < a->tasks.v.n; i++) {
-		inferred_ns += a->tasks.v.v[i].inferred_ns;
-		if (!aio_shows_ready(a->tasks.v.v[i].loop))
-			unknown_ns += a->tasks.v.v[i].unknown_ns;
-		if (i < limits->waits) {
-			put_group(table_add_row(ret), a, i, limits->name_columns);
-			continue;
-		}
-		ret->left++;
-		ret->left_ns += a->tasks.v.v[i].late_ns;
+		const struct task_group *g = &a->tasks.v.v[i];
+		struct row *row = add_row(ret, i < limits->waits, g->late_ns);
+
+		inferred_ns += g->inferred_ns;
+		if (!aio_shows_ready(g->loop))
+			unknown_ns += g->unknown_ns;
+		if (row)
+			put_group(row, a, i, limits->name_columns);
 	}
 	if (inferred_ns >= FACTS_LEAST_NS)
 		say_note_late_inferred(&note, inferred_ns);
