@@ -374,8 +374,7 @@ static void compare_rows(struct diff_rows *ret, const struct summary *sa,
 		row->noise = diff_is_noise(row->a.wait, row->b.wait) ||
 		             overlap(row->a.low, row->a.high, row->b.low, row->b.high);
 	}
-	if (ret->v.n)
-		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), most_changed_first);
+	vec_sort(&ret->v, most_changed_first);
 }
 
 static enum diff_verdict judge(const struct summary *a, const struct summary *b, enum fact fact)

@@ -377,8 +377,7 @@ struct cpu_users cpu_users_find(const struct recording_pass *pass)
 			         row->runnable_ns);
 	}
 	idmap_done(&index);
-	if (users.list.n)
-		qsort(users.list.v, users.list.n, sizeof(*users.list.v), compare_users);
+	vec_sort(&users.list, compare_users);
 	return users;
 }
 
@@ -436,8 +435,7 @@ struct counter_rows counters_find(const struct recording_pass *pass, const uint3
 	for (uint32_t i = 0; i < n; i++)
 		place[thread_order[i]] = i;
 	add_up(&ret, model, counters, place);
-	if (ret.v.n)
-		qsort(ret.v.v, ret.v.n, sizeof(*ret.v.v), compare_rows);
+	vec_sort(&ret.v, compare_rows);
 	for (size_t i = 0; i < ret.v.n; i++)
 		ret.v.v[i].thread = thread_order[ret.v.v[i].thread];
 	return ret;

@@ -246,8 +246,7 @@ struct function_rows functions_rows(const struct recording_pass *pass, bool over
 		if (rows.v.v[i].longest_ns > rows.longest_ns)
 			rows.longest_ns = rows.v.v[i].longest_ns;
 	}
-	if (rows.v.n)
-		qsort(rows.v.v, rows.v.n, sizeof(*rows.v.v), compare_rows);
+	vec_sort(&rows.v, compare_rows);
 	return rows;
 }
 

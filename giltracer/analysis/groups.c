@@ -298,7 +298,6 @@ struct group_blames group_blames_find(const struct thread_groups *groups, const 
 		ret.wait_ns += row.wait_ns;
 	}
 	free(a.slots);
-	if (ret.v.n)
-		qsort(ret.v.v, ret.v.n, sizeof(*ret.v.v), compare_blames);
+	vec_sort(&ret.v, compare_blames);
 	return ret;
 }

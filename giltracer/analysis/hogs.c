@@ -119,8 +119,7 @@ static void collect(struct requests *o)
 					                              lane->spans.v[i].gil.index,
 					                              t };
 	}
-	if (o->waits.n)
-		qsort(o->waits.v, o->waits.n, sizeof(*o->waits.v), by_gil_and_start);
+	vec_sort(&o->waits, by_gil_and_start);
 }
 
 static void make_tree(struct requests *o)
@@ -679,8 +678,7 @@ void hogs_find(struct hogs *ret, const struct model *model, const struct stacks 
 	judge(&s);
 	for (size_t i = 0; i < s.rows.n; i++)
 		*vec_push(&ret->v) = s.rows.v[i].hog;
-	if (ret->v.n)
-		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), compare_hogs);
+	vec_sort(&ret->v, compare_hogs);
 	ret->bounded = s.requests->bounded;
 	requests_free(s.requests);
 	idmap_done(&s.functions.numbers);

@@ -144,8 +144,7 @@ struct locks_places locks_places(const struct recording_pass *pass, uint32_t thr
 				add_span(&places, pass, &lane->spans.v[k],
 				         lane_span_end(lane, k) - lane->spans.v[k].start_ns);
 	}
-	if (places.v.n)
-		qsort(places.v.v, places.v.n, sizeof(*places.v.v), compare_places);
+	vec_sort(&places.v, compare_places);
 	return places;
 }
 
@@ -464,8 +463,7 @@ struct chains chains_find(const struct recording_pass *pass)
 	idmap_done(&f.waits);
 	vec_done(&f.wait_ns);
 	vec_done(&f.of_row);
-	if (ret.v.n)
-		qsort(ret.v.v, ret.v.n, sizeof(*ret.v.v), compare_chains);
+	vec_sort(&ret.v, compare_chains);
 	return ret;
 }
 
@@ -715,8 +713,7 @@ static void sum_up(struct path *path, const struct recording_pass *pass)
 	}
 	places_done(&places);
 	idmap_done(&ids);
-	if (path->rows.n)
-		qsort(path->rows.v, path->rows.n, sizeof(*path->rows.v), compare_parts);
+	vec_sort(&path->rows, compare_parts);
 }
 
 struct path path_find(const struct recording_pass *pass)

@@ -445,8 +445,7 @@ static void collect_waits(struct gil_waits *ret, const struct model *m)
 		else
 			*vec_push(&ret->v) = (struct gil_wait){ b->gil, b->waiter, b->wait_ns };
 	}
-	if (ret->v.n)
-		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), by_gil);
+	vec_sort(&ret->v, by_gil);
 }
 
 /* Adds how long each thread held the GIL to hold_ns. */
@@ -541,8 +540,7 @@ static int compare_wakers(const void *va, const void *vb)
 /* Adds the patterns of the thread's wakers, in the order of threads, and forgets them. */
 static void take_wakers(struct finder *f, uint32_t thread)
 {
-	if (f->wakers.n)
-		qsort(f->wakers.v, f->wakers.n, sizeof(*f->wakers.v), compare_wakers);
+	vec_sort(&f->wakers, compare_wakers);
 	for (size_t i = 0; i < f->wakers.n; i++) {
 		struct pattern *p = &f->by[f->wakers.v[i]];
 
@@ -624,8 +622,7 @@ void patterns_find(struct patterns *ret, const struct model *m, const struct hog
 	vec_done(&f.wakers);
 	find_ping_pong(&f);
 	find_oversubscriptions(&f);
-	if (ret->v.n)
-		qsort(ret->v.v, ret->v.n, sizeof(*ret->v.v), most_expensive_first);
+	vec_sort(&ret->v, most_expensive_first);
 }
 
 void patterns_done(struct patterns *patterns)

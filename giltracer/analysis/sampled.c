@@ -266,8 +266,7 @@ static void list_edges(struct finding *f, size_t from, size_t end)
 		*vec_push(&f->edges) = (struct gil_edge){ first, 1, i };
 		*vec_push(&f->edges) = (struct gil_edge){ last, -1, i };
 	}
-	if (f->edges.n)
-		qsort(f->edges.v, f->edges.n, sizeof(*f->edges.v), compare_edges);
+	vec_sort(&f->edges, compare_edges);
 }
 
 /* Handles one GIL, whose runs are those from index from up to end. Each of them may have as many
@@ -317,7 +316,7 @@ static void look_at_gils(struct finding *f)
 	list_gil_runs(f);
 	if (!f->gil_runs.n)
 		return;
-	qsort(f->gil_runs.v, f->gil_runs.n, sizeof(*f->gil_runs.v), compare_gil_runs);
+	vec_sort(&f->gil_runs, compare_gil_runs);
 	for (size_t from = 0, end; from < f->gil_runs.n; from = end) {
 		for (end = from + 1; end < f->gil_runs.n; end++)
 			if (f->gil_runs.v[end].pid != f->gil_runs.v[from].pid ||
@@ -326,7 +325,7 @@ static void look_at_gils(struct finding *f)
 		look_at_gil(f, from, end);
 	}
 	f->out->held = count_held(f);
-	qsort(f->gil_runs.v, f->gil_runs.n, sizeof(*f->gil_runs.v), compare_runs);
+	vec_sort(&f->gil_runs, compare_runs);
 }
 
 /* The number of waiting threads during a run. Runs are looked up in the order of threads and
@@ -400,10 +399,8 @@ static int compare_places(const void *a, const void *b)
 
 static void finish(struct sampled *s)
 {
-	if (s->threads.n)
-		qsort(s->threads.v, s->threads.n, sizeof(*s->threads.v), compare_threads);
-	if (s->places.n)
-		qsort(s->places.v, s->places.n, sizeof(*s->places.v), compare_places);
+	vec_sort(&s->threads, compare_threads);
+	vec_sort(&s->places, compare_places);
 	for (uint32_t i = 0; i < s->threads.n; i++)
 		if (s->threads.v[i].what[SAMPLED_HOLDS] &&
 		    (s->busiest == MODEL_NONE ||

@@ -382,8 +382,7 @@ static void renumber(struct task_rows *rows, const uint32_t *now)
 {
 	for (size_t i = 0; i < rows->v.n; i++)
 		rows->v.v[i].group = now[rows->v.v[i].group];
-	if (rows->v.n)
-		qsort(rows->v.v, rows->v.n, sizeof(*rows->v.v), compare_rows);
+	vec_sort(&rows->v, compare_rows);
 }
 
 static void sort(struct task_groups *groups, size_t tasks)

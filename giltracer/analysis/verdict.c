@@ -169,8 +169,7 @@ static uint64_t any_asleep_for_gil(const struct evidence *e)
 				*vec_push(&list.v) = (struct sleep){ lane->spans.v[k].start_ns,
 					                             lane_span_end(lane, k) };
 	}
-	if (list.v.n)
-		qsort(list.v.v, list.v.n, sizeof(*list.v.v), by_start);
+	vec_sort(&list.v, by_start);
 	for (size_t i = 0; i < list.v.n; i++) {
 		const struct sleep *s = &list.v.v[i];
 

@@ -152,8 +152,7 @@ static void put_lines(struct lines *lines, FILE *out)
 {
 	uint64_t ns = 0;
 
-	if (lines->v.n)
-		qsort(lines->v.v, lines->v.n, sizeof(*lines->v.v), compare_lines);
+	vec_sort(&lines->v, compare_lines);
 	for (size_t i = 0; i < lines->v.n; i++) {
 		ns += lines->v.v[i].ns;
 		if (i + 1 < lines->v.n && !compare_lines(&lines->v.v[i], &lines->v.v[i + 1]))

@@ -291,9 +291,7 @@ static void add_exact(const struct usage_source *u, struct usage *ret)
 		add_wait(u, t, now, was, ret->interval_ns);
 	}
 	for (size_t i = 0; i < ret->threads.n; i++)
-		if (ret->threads.v[i].holders.n)
-			qsort(ret->threads.v[i].holders.v, ret->threads.v[i].holders.n,
-			      sizeof(*ret->threads.v[i].holders.v), compare_holders);
+		vec_sort(&ret->threads.v[i].holders, compare_holders);
 	for (unsigned i = 0; i < TOTALS_GILS; i++)
 		most = held[i] > most ? held[i] : most;
 	ret->free = most < ret->interval_ns ? percent(ret->interval_ns - most, ret->interval_ns)

@@ -169,7 +169,7 @@ static void rebuild(struct model *m, uint32_t gil, struct edges *edges, const st
 		*vec_push(&edges->v) = (struct edge){ .time_ns = gs->known_ns };
 	for (size_t i = 0; i < all->v.n; i++)
 		*vec_push(&edges->v) = all->v.v[i];
-	qsort(edges->v.v, edges->v.n, sizeof(*edges->v.v), edge_order);
+	vec_sort(&edges->v, edge_order);
 	g->owners.n = 0;
 	for (size_t i = 0; i < edges->v.n; i++) {
 		const struct edge *e = &edges->v.v[i];
@@ -194,8 +194,7 @@ static void join(struct edges *unknown)
 	int32_t threads = 0;
 	size_t n = 0;
 
-	if (unknown->v.n)
-		qsort(unknown->v.v, unknown->v.n, sizeof(*unknown->v.v), edge_order);
+	vec_sort(&unknown->v, edge_order);
 	for (size_t i = 0; i < unknown->v.n; i++) {
 		struct edge e = unknown->v.v[i];
 

@@ -42,7 +42,7 @@ static void shorten(struct model_suspension *s, const struct model *m)
 		if (m->threads.v[t].pid == m->priv->options.start_pid)
 			add_changes(&changes, &m->threads.v[t].gil, whole.from_ns, whole.to_ns);
 	*vec_push(&changes) = whole.to_ns;
-	qsort(changes.v, changes.n, sizeof(*changes.v), compare_times);
+	vec_sort(&changes, compare_times);
 	s->to_ns = s->from_ns;
 	for (size_t i = 0; i < changes.n; i++) {
 		if (changes.v[i] - at > s->to_ns - s->from_ns)

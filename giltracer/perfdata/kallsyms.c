@@ -67,7 +67,7 @@ struct kallsyms *kallsyms_read(const char *path)
 	}
 	if (!k->all.n)
 		return NULL;
-	qsort(k->all.v, k->all.n, sizeof(*k->all.v), by_start);
+	vec_sort(&k->all, by_start);
 	if (!k->all.v[k->all.n - 1].start) /* kptr_restrict: all addresses are zero */
 		return NULL;
 	return take(k);

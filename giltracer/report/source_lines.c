@@ -144,8 +144,7 @@ static int add_folder(struct sources *to, const struct session *session, const c
 		if (frame->line)
 			add_wanted(&lines, names_get(source->names, frame->module), frame->line);
 	}
-	if (lines.n)
-		qsort(lines.v, lines.n, sizeof(*lines.v), by_file_and_line);
+	vec_sort(&lines, by_file_and_line);
 	for (size_t i = 0, end; i < lines.n; i = end) {
 		size_t n = 1;
 
