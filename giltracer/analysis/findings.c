@@ -448,10 +448,12 @@ struct shared_lock {
 	frames;
 };
 
-static inline void cleanup_shared_lock_done(struct shared_lock *shared)
+static void shared_lock_done(struct shared_lock *shared)
 {
 	vec_done(&shared->frames);
 }
+
+DEFINE_CLEANUP_IN(struct shared_lock, shared_lock_done);
 
 static void add_to_frame(struct shared_lock *shared, uint32_t frame, uint64_t ns)
 {

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "analysis/facts.h"
+#include "base/cleanup.h"
 #include "base/str.h"
 #include "base/vec.h"
 #include "trace/aio.h"
@@ -134,9 +135,6 @@ void task_levels_init(struct task_levels *ret, const struct task_groups *groups,
                       const struct recording_pass *pass, uint32_t group);
 void task_levels_done(struct task_levels *levels);
 
-static inline void cleanup_task_levels_done(struct task_levels *levels)
-{
-	task_levels_done(levels);
-}
+DEFINE_CLEANUP_IN(struct task_levels, task_levels_done);
 
 #endif

@@ -4,7 +4,7 @@
  * calls perfdata_close(pd) when pd goes out of scope, unless take(pd) handed it over.
  *
  * DEFINE_CLEANUP(type, fn), once per destructor, in the header that declares fn. Destructors take
- * NULL (and close takes -1).
+ * NULL (and close takes -1). DEFINE_CLEANUP_IN(type, fn), if fn takes the address of the variable.
  */
 #ifndef GILTRACER_BASE_CLEANUP_H
 #define GILTRACER_BASE_CLEANUP_H
@@ -18,6 +18,13 @@
 	static inline void cleanup_##fn(type *p) \
 	{                                        \
 		fn(*p);                          \
+	}                                        \
+	struct cleanup_##fn##_needs_semicolon
+
+#define DEFINE_CLEANUP_IN(type, fn)              \
+	static inline void cleanup_##fn(type *p) \
+	{                                        \
+		fn(p);                           \
 	}                                        \
 	struct cleanup_##fn##_needs_semicolon
 

@@ -63,9 +63,6 @@ int folder_each(const char *dir, const char *suffix,
  * error. */
 int file_remove_tree(const char *path, struct error *err);
 
-static inline void cleanup_filewriter_done(struct filewriter *w)
-{
-	filewriter_done(w);
-}
+DEFINE_CLEANUP_IN(struct filewriter, filewriter_done);
 
 #endif

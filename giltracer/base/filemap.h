@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 
 struct filemap_guard;
@@ -52,9 +53,6 @@ int filemap_check_all(struct error *err);
  * zeros, too. */
 void filemap_guard_all(void);
 
-static inline void cleanup_filemap_done(struct filemap *map)
-{
-	filemap_done(map);
-}
+DEFINE_CLEANUP_IN(struct filemap, filemap_done);
 
 #endif

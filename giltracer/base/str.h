@@ -38,9 +38,6 @@ bool str_has_suffix(const char *s, const char *suffix);
 /* Copies the text to *where unless there is one: the first problem is the one to report. */
 void str_set_once(char **where, const char *text);
 
-static inline void cleanup_str_done(struct str *str)
-{
-	str_done(str);
-}
+DEFINE_CLEANUP_IN(struct str, str_done);
 
 #endif

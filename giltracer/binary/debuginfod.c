@@ -45,10 +45,7 @@ static void library_close(struct library *library)
 		dlclose(library->handle);
 }
 
-static inline void cleanup_library_close(struct library *library)
-{
-	library_close(library);
-}
+DEFINE_CLEANUP_IN(struct library, library_close);
 
 static bool load(struct library *library, void *function, const char *name)
 {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/filemap.h"
 
@@ -47,9 +48,6 @@ char *image_build_id(const struct image *image);
 /* Whether there is a section of this name with contents. */
 bool image_has_section(const struct image *image, const char *name);
 
-static inline void cleanup_image_close(struct image *image)
-{
-	image_close(image);
-}
+DEFINE_CLEANUP_IN(struct image, image_close);
 
 #endif

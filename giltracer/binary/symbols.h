@@ -100,9 +100,6 @@ const uint8_t *symbols_bytes(const struct symbols *symbols, uint64_t address, si
 
 DEFINE_CLEANUP(struct symbols *, symbols_free);
 
-static inline void cleanup_symbol_list_done(struct symbol_list *list)
-{
-	symbol_list_done(list);
-}
+DEFINE_CLEANUP_IN(struct symbol_list, symbol_list_done);
 
 #endif

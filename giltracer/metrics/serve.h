@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "metrics/exposition.h"
 #include "metrics/watch.h"
@@ -54,9 +55,6 @@ void server_stop(struct server *server);
 
 DEFINE_CLEANUP(struct server *, server_stop);
 
-static inline void cleanup_listener_done(struct listener *listener)
-{
-	listener_done(listener);
-}
+DEFINE_CLEANUP_IN(struct listener, listener_done);
 
 #endif

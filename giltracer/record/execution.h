@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "base/child.h"
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/vec.h"
 #include "live/sampler.h"
@@ -102,10 +103,7 @@ void sampling_stop(struct sampling *sampling);
 /* Call it after sampling_stop(). */
 void sampling_done(struct sampling *sampling);
 
-static inline void cleanup_sampling_done(struct sampling *sampling)
-{
-	sampling_done(sampling);
-}
+DEFINE_CLEANUP_IN(struct sampling, sampling_done);
 
 /* ---- an execution */
 

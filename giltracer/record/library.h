@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "preload/format.h"
 #include "session/temp_session.h"
@@ -142,9 +143,6 @@ bool preloading_works(const struct preloading *p, uint32_t pid);
 
 void preloading_done(struct preloading *p);
 
-static inline void cleanup_preloading_done(struct preloading *p)
-{
-	preloading_done(p);
-}
+DEFINE_CLEANUP_IN(struct preloading, preloading_done);
 
 #endif

@@ -252,9 +252,6 @@ const struct source_line *sources_line(const struct sources *sources, const char
 /* Its text; NULL: it was not recorded. */
 const char *sources_find(const struct sources *sources, const char *file, uint32_t line);
 
-static inline void cleanup_sources_done(struct sources *sources)
-{
-	sources_done(sources);
-}
+DEFINE_CLEANUP_IN(struct sources, sources_done);
 
 #endif

@@ -42,9 +42,6 @@ struct temp_session_dead {
 void temp_session_find_dead(struct temp_session_dead *ret);
 void temp_session_dead_done(struct temp_session_dead *dead);
 
-static inline void cleanup_temp_session_dead_done(struct temp_session_dead *dead)
-{
-	temp_session_dead_done(dead);
-}
+DEFINE_CLEANUP_IN(struct temp_session_dead, temp_session_dead_done);
 
 #endif

@@ -81,10 +81,7 @@ void cgroup_done(struct cgroup *cgroup);
  * was, with its numbers of periods since then. */
 struct cpu_quota cgroup_since(const struct cgroup *cgroup);
 
-static inline void cleanup_cgroup_done(struct cgroup *cgroup)
-{
-	cgroup_done(cgroup);
-}
+DEFINE_CLEANUP_IN(struct cgroup, cgroup_done);
 
 /* ---- what a sandbox permits: capabilities, seccomp, security modules */
 

@@ -90,14 +90,8 @@ char *setup_undo_text(const struct setup_state *state, size_t i);
 /* Undo step i, counted from 0, and remove it from the state. A step that cannot be undone stays. */
 int setup_undo(struct setup_state *state, size_t i, struct error *err);
 
-static inline void cleanup_setup_plan_done(struct setup_plan *plan)
-{
-	setup_plan_done(plan);
-}
+DEFINE_CLEANUP_IN(struct setup_plan, setup_plan_done);
 
-static inline void cleanup_setup_state_done(struct setup_state *state)
-{
-	setup_state_done(state);
-}
+DEFINE_CLEANUP_IN(struct setup_state, setup_state_done);
 
 #endif

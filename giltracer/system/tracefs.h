@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/cleanup.h"
 #include "base/error.h"
 #include "base/vec.h"
 
@@ -42,9 +43,6 @@ bool tracefs_can_install(const char *root);
 bool tracefs_is_read_only(const char *root);
 bool tracefs_has_event(const char *root, const char *group, const char *event);
 
-static inline void cleanup_tracefs_probes_done(struct tracefs_probes *probes)
-{
-	tracefs_probes_done(probes);
-}
+DEFINE_CLEANUP_IN(struct tracefs_probes, tracefs_probes_done);
 
 #endif

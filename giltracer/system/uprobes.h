@@ -92,10 +92,7 @@ int uprobes_remove_strays(size_t *ret_removed, struct error *err);
 
 DEFINE_CLEANUP(struct uprobes *, uprobes_release);
 
-static inline void cleanup_uprobe_groups_done(struct uprobe_groups *groups)
-{
-	uprobe_groups_done(groups);
-}
+DEFINE_CLEANUP_IN(struct uprobe_groups, uprobe_groups_done);
 
 /* ---- whether the probes are in place in a running process */
 

@@ -97,10 +97,7 @@ static void blame_list_done(struct blame_list *list)
 	free(list->caused_ns);
 }
 
-static inline void cleanup_blame_list_done(struct blame_list *list)
-{
-	blame_list_done(list);
-}
+DEFINE_CLEANUP_IN(struct blame_list, blame_list_done);
 
 static void put_options(struct jsonw *w, const struct recording *recording)
 {

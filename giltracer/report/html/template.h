@@ -49,9 +49,6 @@ int template_write(const struct template *t,
                                struct error *err),
                    const void *data, FILE *out, struct error *err);
 
-static inline void cleanup_template_done(struct template *t)
-{
-	template_done(t);
-}
+DEFINE_CLEANUP_IN(struct template, template_done);
 
 #endif
