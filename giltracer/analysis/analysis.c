@@ -16,7 +16,7 @@ void holds_find(struct holds *ret, const struct model *model, struct source *sou
 	hogs_find(&ret->hogs, model, source->frames, HOGS_INTERVAL_NS);
 	hogs_find_native(&ret->hogs, source);
 	whatif_find(&ret->hogs, model, source->frames, cpus, HOGS_INTERVAL_NS);
-	patterns_find(&ret->patterns, model, &ret->hogs, source->frames, HOGS_INTERVAL_NS);
+	patterns_find(&ret->patterns, model, source->frames, HOGS_INTERVAL_NS);
 }
 
 void holds_done(struct holds *holds)

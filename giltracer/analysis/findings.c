@@ -780,11 +780,11 @@ static void find_cpus(struct findings *to, const struct analysis *a)
 	r->other_count = q->periods;
 }
 
-/* Each kind once, with its largest case. Calls that keep the GIL are findings of their own. */
+/* Each kind once, with its largest case. */
 static void find_patterns(struct findings *to, const struct analysis *a, uint64_t of_ns)
 {
 	const struct patterns *p = a->pass->patterns;
-	unsigned seen = 1 << PATTERN_HOG;
+	unsigned seen = 0;
 
 	for (size_t i = 0; p && !a->locks && i < p->v.n; i++) {
 		struct finding *f;

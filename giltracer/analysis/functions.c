@@ -148,21 +148,6 @@ bool function_is_inferred(const struct recording_pass *pass, const struct hog *h
 	       (is_runner(&f) && is_unnamed(pass, hog));
 }
 
-enum function_cause functions_cause(const struct recording_pass *pass, uint32_t thread)
-{
-	uint64_t ns[CAUSES] = { 0 };
-	enum function_cause most = CAUSE_CALL;
-
-	for (size_t i = 0; i < pass->hogs->v.n; i++)
-		if (pass->hogs->v.v[i].thread == thread)
-			ns[function_cause(pass, &pass->hogs->v.v[i])] +=
-				pass->hogs->v.v[i].overdue_wait_ns;
-	for (enum function_cause cause = 0; cause < CAUSES; cause++)
-		if (ns[cause] > ns[most])
-			most = cause;
-	return most;
-}
-
 enum function_cause function_cause(const struct recording_pass *pass, const struct hog *hog)
 {
 	const char *native = function_native(pass, hog);

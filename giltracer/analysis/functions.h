@@ -76,9 +76,6 @@ enum function_cause function_cause(const struct recording_pass *pass, const stru
  * are freed, so the freeing is its caller's, such as Thread.run(). */
 bool function_is_inferred(const struct recording_pass *pass, const struct hog *hog);
 
-/* The cause of most waiting for overdue holds of a thread. */
-enum function_cause functions_cause(const struct recording_pass *pass, uint32_t thread);
-
 /**
  * A function in all threads that ran it.
  * @hog: one of its rows, for its name, caller and C function

@@ -231,36 +231,6 @@ static bool waits_for_nobody(const struct model *m, uint32_t thread)
 	return handover_ns * 2 > m->threads.v[thread].gil_ns[GIL_WAIT];
 }
 
-static void find_hogs(struct finder *f, const struct hogs *hogs)
-{
-	CLEANUP(free) struct pattern *by = xcalloc(f->m->threads.n + 1, sizeof(*by));
-	uint64_t waited_ns = 0;
-
-	for (size_t i = 0; i < f->m->threads.n; i++)
-		waited_ns += f->m->threads.v[i].gil_ns[GIL_WAIT];
-	for (size_t i = 0; i < hogs->v.n; i++) {
-		const struct hog *h = &hogs->v.v[i];
-
-		/* A holder without a CPU is overdue, too, but is not to blame. */
-		if ((h->off_cpu_ns - h->asleep_ns) * 2 > h->overdue_ns)
-			continue;
-		by[h->thread].count += h->overdue_holds;
-		by[h->thread].ns += h->overdue_wait_ns;
-		if (h->overdue_longest_ns > by[h->thread].longest_ns)
-			by[h->thread].longest_ns = h->overdue_longest_ns;
-	}
-	for (uint32_t i = 0; i < f->m->threads.n; i++) {
-		by[i].kind = PATTERN_HOG;
-		by[i].thread = i;
-		by[i].other = MODEL_NONE;
-		by[i].share = percent(by[i].ns, waited_ns);
-		/* One call that kept the GIL for long enough is a hog, as many calls are. */
-		if (by[i].share >= PATTERN_SHARE &&
-		    (by[i].count >= PATTERN_COUNT || by[i].ns >= PATTERN_COUNT * f->interval_ns))
-			*vec_push(&f->ret->v) = by[i];
-	}
-}
-
 /*
  * How long the thread was without the GIL before the wait at i, and how long it held the GIL before
  * that; returns false if unknown. A switch wait does not count as time without it, because a thread
@@ -603,8 +573,8 @@ static int most_expensive_first(const void *va, const void *vb)
 	return (int)a->kind - (int)b->kind;
 }
 
-void patterns_find(struct patterns *ret, const struct model *m, const struct hogs *hogs,
-                   const struct stacks *frames, uint64_t interval_ns)
+void patterns_find(struct patterns *ret, const struct model *m, const struct stacks *frames,
+                   uint64_t interval_ns)
 {
 	struct finder f = { .m = m, .ret = ret, .frames = frames, .interval_ns = interval_ns };
 
@@ -612,8 +582,6 @@ void patterns_find(struct patterns *ret, const struct model *m, const struct hog
 	if (is_vague(m))
 		return;
 	f.by = xcalloc(m->threads.n + 1, sizeof(*f.by));
-	if (hogs)
-		find_hogs(&f, hogs);
 	for (uint32_t i = 0; i < m->threads.n; i++) {
 		find_in_lane(&f, i, find_starvation(&f, i));
 		find_lock_across_wait(&f, i);

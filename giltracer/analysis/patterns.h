@@ -4,8 +4,6 @@
  * if it happened PATTERN_COUNT times and cost PATTERN_SHARE % of the time that it is measured by; a
  * recording that is short or mostly unknown has none.
  *
- *	hog              holds that lasted after a release request, and not because the thread had no
- *	                 CPU (hogs.h), caused PATTERN_SHARE % of all waiting
  *	loop-starvation  a thread that runs an asyncio event loop waits for the GIL for
  *	                 PATTERN_SHORT_NS or more when its selector returns, so that every callback
  *	                 that is due is late by that; share of its life. Recognised by the Python
@@ -44,7 +42,6 @@
 #define PATTERN_RECORDING_NS 50000000
 
 enum pattern_kind {
-	PATTERN_HOG,
 	PATTERN_LOOP_STARVATION,
 	PATTERN_CONVOY,
 	PATTERN_LATE_WAKEUPS,
@@ -55,7 +52,7 @@ enum pattern_kind {
 };
 
 /**
- * @thread: the thread that keeps the GIL, or the thread that waits. Index, or MODEL_NONE
+ * @thread: the thread that waits. Index, or MODEL_NONE
  * @other: the thread that held the GIL most meanwhile, the partner, or the waker; or MODEL_NONE
  * @count: number of cases. Oversubscription: number of threads
  * @ns: its cost: waiting, hand-offs or sleeping. Oversubscription: all waiting
@@ -77,11 +74,11 @@ struct patterns {
 	VEC(struct pattern) v;
 };
 
-/* Finds the patterns of a finished model, most ns first. hogs and frames may be NULL. If a thread's
+/* Finds the patterns of a finished model, most ns first. frames may be NULL. If a thread's
  * event loop starves, the same waits are not reported as late wake-ups or as a convoy. Free with
  * patterns_done. */
-void patterns_find(struct patterns *ret, const struct model *model, const struct hogs *hogs,
-                   const struct stacks *frames, uint64_t interval_ns);
+void patterns_find(struct patterns *ret, const struct model *model, const struct stacks *frames,
+                   uint64_t interval_ns);
 void patterns_done(struct patterns *patterns);
 
 /* Event loops that wait for the GIL when their selector returns: see patterns.h. */

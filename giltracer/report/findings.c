@@ -316,7 +316,7 @@ void finding_add_text(struct str *out, const struct analysis *a, const struct fi
 void finding_add_remedy(struct str *out, const struct analysis *a, const struct finding *f)
 {
 	if (f->pattern) {
-		str_adds(out, pattern_advice(a->pass, f->pattern));
+		str_adds(out, pattern_advice(f->pattern->kind));
 	} else if (f->remedy != REASON_CODES) {
 		struct reason one = { .code = f->remedy };
 

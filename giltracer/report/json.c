@@ -895,7 +895,7 @@ static void put_patterns(struct jsonw *w, const struct recording_pass *pass)
 		jsonw_u64(w, "longest_ns", p->longest_ns);
 		jsonw_string(w, "function", p->function);
 		jsonw_string(w, "text", str_get(&text));
-		jsonw_string(w, "advice", pattern_advice(pass, p));
+		jsonw_string(w, "advice", pattern_advice(p->kind));
 		jsonw_end(w);
 	}
 	jsonw_end(w);

@@ -348,7 +348,6 @@ static const struct {
 	const char *name;
 	enum phrase title, advice;
 } kinds[PATTERN_KINDS] = {
-	[PATTERN_HOG] = { "hog", PHRASE_hog_title, PHRASE_hog_advice },
 	[PATTERN_LOOP_STARVATION] = { "loop-starvation", PHRASE_starvation_title,
 	                              PHRASE_starvation_advice },
 	[PATTERN_CONVOY] = { "convoy", PHRASE_convoy_title, PHRASE_convoy_advice },
@@ -371,18 +370,9 @@ const char *pattern_title(enum pattern_kind kind)
 	return phrase(kinds[kind].title);
 }
 
-/* Not every call that keeps the GIL is one that could release it. */
-const char *pattern_advice(const struct recording_pass *pass, const struct pattern *p)
+const char *pattern_advice(enum pattern_kind kind)
 {
-	static const enum phrase causes[CAUSES] = {
-		[CAUSE_CALL] = PHRASE_hog_advice,
-		[CAUSE_COLLECTOR] = PHRASE_advise_collector,
-		[CAUSE_IMPORT] = PHRASE_advise_import,
-		[CAUSE_DEALLOCATION] = PHRASE_advise_deallocation,
-	};
-
-	return phrase(p->kind == PATTERN_HOG ? causes[functions_cause(pass, p->thread)]
-	                                     : kinds[p->kind].advice);
+	return phrase(kinds[kind].advice);
 }
 
 /* "NAME (1235)"; "" for MODEL_NONE. The caller frees it. */
@@ -434,16 +424,6 @@ static void add_starvation(struct str *out, const struct model *m, const struct 
 	str_addc(out, '.');
 }
 
-static void add_hog(struct str *out, const struct model *m, const struct pattern *p)
-{
-	CLEANUP(str_done) struct str thread = pattern_thread(m, p->thread);
-
-	if (p->count == 1)
-		say_hog_once(out, str_get(&thread), p->ns, p->share, p->longest_ns);
-	else
-		say_hog_times(out, str_get(&thread), p->count, p->ns, p->share, p->longest_ns);
-}
-
 static void add_pair(struct str *out, const struct model *m, const struct pattern *p)
 {
 	CLEANUP(str_done) struct str thread = pattern_thread(m, p->thread);
@@ -460,9 +440,6 @@ static void add_pair(struct str *out, const struct model *m, const struct patter
 void pattern_text(const struct model *m, const struct pattern *p, struct str *ret)
 {
 	switch (p->kind) {
-	case PATTERN_HOG:
-		add_hog(ret, m, p);
-		return;
 	case PATTERN_LOOP_STARVATION:
 		add_starvation(ret, m, p);
 		return;

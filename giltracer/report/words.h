@@ -71,7 +71,7 @@ unsigned sampled_add_place(struct str *out, const struct recording_pass *pass,
 /* A short stable name ("convoy"), a title and one piece of advice for a person. */
 const char *pattern_name(enum pattern_kind kind);
 const char *pattern_title(enum pattern_kind kind);
-const char *pattern_advice(const struct recording_pass *pass, const struct pattern *pattern);
+const char *pattern_advice(enum pattern_kind kind);
 
 /* Append the evidence: one sentence with threads and numbers. */
 void pattern_text(const struct model *model, const struct pattern *pattern, struct str *ret);

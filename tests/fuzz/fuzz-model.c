@@ -20,7 +20,7 @@ static void look_at(const struct model *m)
 
 	hogs_find(&hogs, m, NULL, HOGS_INTERVAL_NS);
 	whatif_find(&hogs, m, NULL, 2, HOGS_INTERVAL_NS);
-	patterns_find(&patterns, m, &hogs, NULL, HOGS_INTERVAL_NS);
+	patterns_find(&patterns, m, NULL, HOGS_INTERVAL_NS);
 	for (size_t i = 0; i < patterns.v.n; i++)
 		pattern_text(m, &patterns.v.v[i], &text);
 	patterns_done(&patterns);

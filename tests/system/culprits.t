@@ -93,7 +93,7 @@ while read -r version python <&3; do
 			'{(h["function"], h["cause"], h["no_gain"]) for h in d["hogs"] if
 			h["wait_caused_ns"] == max(h["wait_caused_ns"] for h in d["hogs"])}' \
 			--probes $engine --python "$python" "$program" collect
-		is "$(json got.json '[p["advice"].split(":")[0] for p in d["patterns"] if p["code"] == "hog"]')" \
+		is "$(json got.json '[f["advice"].split(":")[0] for f in d["findings"] if f["kind"] == "call"][:1]')" \
 			"['The garbage collector runs there']" 'the advice is not to release the GIL'
 		like "$(json got.json '[f["text"] for f in d["findings"]]')" \
 			'collect .culprits.py:[0-9]*. in garbage collections' 'the report says so, with symbols and without'

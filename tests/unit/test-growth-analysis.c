@@ -121,7 +121,7 @@ static void sleep_across_waits(size_t n)
 	add_thread(&m, GIL_WAIT);
 	for (size_t i = 0; i < n; i++)
 		add_sleeper(&m);
-	patterns_find(&patterns, &m, NULL, NULL, HOGS_INTERVAL_NS);
+	patterns_find(&patterns, &m, NULL, HOGS_INTERVAL_NS);
 	if (patterns.v.n != 2 * n)
 		abort();
 	for (size_t i = 0; i < 2 * n; i++)
