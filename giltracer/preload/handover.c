@@ -14,8 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-/* CPU time of the process when the present turns began, 0: not known; how much more than PRELOAD_SLOW_PERCENT
- * of it uprobes have cost. */
+/* CPU time of the process when turns were last added up, 0: not known; how much more than
+ * PRELOAD_SLOW_PERCENT of it uprobes have cost. Atomic, because the GILs of a process, with a mutex each,
+ * share them. */
 static uint64_t since_ns;
 static int64_t excess_ns;
 
@@ -47,28 +48,27 @@ bool handover_keep(struct self *me, enum preload_type type, uint64_t stamp, cons
 	return false;
 }
 
-/* Several GILs of a process, with a mutex each, may disturb each other's counts, which then begin
- * again. Time in which uprobes cost little does not excuse later time in which they cost much. */
+/* Time in which uprobes cost little does not excuse later time in which they cost much. */
 void handover_turn(struct gil *g)
 {
 	struct preload_control *control = process.control;
-	uint64_t turn_ns = __atomic_load_n(&control->turn_ns, __ATOMIC_RELAXED), now_ns, limit_ns;
+	uint64_t turn_ns = __atomic_load_n(&control->turn_ns, __ATOMIC_RELAXED), now_ns, last_ns;
+	int64_t excess = 0;
 
 	if (++g->turns % PRELOAD_SLOW_TURNS || !turn_ns)
 		return;
 	now_ns = cpu_ns();
+	last_ns = __atomic_exchange_n(&since_ns, now_ns, __ATOMIC_RELAXED);
 	/* A forked child has a CPU clock of its own. */
-	if (since_ns && now_ns > since_ns) {
-		limit_ns = (now_ns - since_ns) / 100 * PRELOAD_SLOW_PERCENT;
-		excess_ns += (int64_t)(turn_ns * PRELOAD_SLOW_TURNS) - (int64_t)limit_ns;
-		if (excess_ns < 0)
-			excess_ns = 0;
+	if (last_ns && now_ns > last_ns) {
+		excess = (int64_t)(turn_ns * PRELOAD_SLOW_TURNS) -
+		         (int64_t)((now_ns - last_ns) / 100 * PRELOAD_SLOW_PERCENT);
+		excess = __atomic_add_fetch(&excess_ns, excess, __ATOMIC_RELAXED);
 	}
-	if (excess_ns > PRELOAD_SLOW_NS) {
-		excess_ns = 0;
+	if (excess > PRELOAD_SLOW_NS)
 		__atomic_store_n(&control->slow, 1, __ATOMIC_RELAXED);
-	}
-	since_ns = now_ns;
+	if (excess < 0 || excess > PRELOAD_SLOW_NS)
+		__atomic_store_n(&excess_ns, 0, __ATOMIC_RELAXED);
 }
 
 void handover_begin(uint64_t turn_ns)
@@ -78,7 +78,7 @@ void handover_begin(uint64_t turn_ns)
 	process.control->is_measured = 1;
 	for (unsigned i = 0; i < GILS_MAX; i++)
 		gils[i].turns = 0;
-	since_ns = cpu_ns();
-	excess_ns = 0;
+	__atomic_store_n(&since_ns, cpu_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&excess_ns, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&process.control->turn_ns, turn_ns, __ATOMIC_RELEASE);
 }
