@@ -131,7 +131,8 @@ uint32_t *facts_lock_blame_order(const struct model *model);
 bool facts_many_processes(const struct model *model);
 
 /**
- * The totals of a recording over its threads, without time in which they were stopped by a signal. @known_ns: the known part of the lives of all threads
+ * The totals of a recording over its threads, without time in which they were stopped by a signal.
+ * @known_ns: the known part of the lives of all threads
  * @blamed_ns: waiting without switch waits, which is all that is divided: among holders, @handoff_ns,
  * the time in which the GIL was free while the next thread woke up, and @no_cpu_ns, that in which
  * it was free and the next thread had no CPU; @probed_handoff_ns: the part of handoff_ns that the probes may

@@ -76,7 +76,8 @@ struct finding_place {
  * @tracing: tracing is the cause, not the program
  * @row: CALL, FUNCTION: its overdue holds, or those that ended in it; NULL: none
  * @ran, @caller: FUNCTION: according to its calls, "function (/path/file.py:12)"; caller may be NULL;
- * ran NULL: according to the holds that ended in it; @traced_name, @traced_file, @traced_line: where to look then, its first line
+ * ran NULL: according to the holds that ended in it; @traced_name, @traced_file, @traced_line: where to
+ * look then, its first line
  * @charged: for findings.c
  * @preempted_ns: CALL: the part of the longest hold in which its thread was runnable without a CPU; 0: a
  * small one

@@ -44,8 +44,9 @@ const char *function_source(const struct recording *recording, const struct reco
                             const struct hog *hog, struct function *ret_of);
 
 /* The caller to name: of a function of a library, function_user(); otherwise the immediate one, if it
- * is informative: in another file than the function, and not in one of Python's own modules that start or feed threads and therefore call everything (threading,
- * concurrent.futures, multiprocessing, asyncio, runpy). Otherwise the name is NULL. */
+ * is informative: in another file than the function, and not in one of Python's own modules that start
+ * or feed threads and therefore call everything (threading, concurrent.futures, multiprocessing,
+ * asyncio, runpy). Otherwise the name is NULL. */
 struct function function_telling_caller(const struct recording_pass *pass, const struct hog *hog);
 
 /* The C function that kept the GIL in most samples of the row's overdue holds; if it has no symbol, the

@@ -15,8 +15,8 @@
  * function.
  * @state: GIL_LOCK_WAIT, GIL_SPINNING, GIL_STOPPED or GIL_STOPPING
  * @frame: id in the source's frames, 0: not known
- * @of: LOCK_WAIT and SPINNING: the type of the object that the lock belongs to, @name: that of a variable that refers to
- * it, "" if not known; borrowed
+ * @of: LOCK_WAIT and SPINNING: the type of the object that the lock belongs to, @name: that of a
+ * variable that refers to it, "" if not known; borrowed
  */
 struct locks_place {
 	unsigned state;

@@ -51,8 +51,9 @@ struct whatif_run {
 };
 
 /**
- * The recorded schedule without a GIL. What a thread does takes as long as it did, also its sleeps and its waits
- * for locks: what a lock costs that the GIL made unnecessary, or an interpreter that is slower, is not in it.
+ * The recorded schedule without a GIL. What a thread does takes as long as it did, also its sleeps and
+ * its waits for locks: what a lock costs that the GIL made unnecessary, or an interpreter that is
+ * slower, is not in it.
  * @no_gain: GAIN_KNOWN, NO_GAIN_UNKNOWN, NO_GAIN_DIFFERENT or NO_GAIN_TOO_LONG: only then there are @runs
  * @recorded_ns: the waiting for the GIL as recorded; @unchanged: the replay with the GIL
  */

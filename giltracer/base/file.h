@@ -36,7 +36,8 @@ int file_write_control(const char *path, const char *text, int append, struct er
  * A file that appears complete or not at all: open, write to ->out, commit; filewriter_done removes
  * what was not committed. A FIFO of ours that is read, and what is named in /dev or /proc
  * (/dev/stdout, /dev/fd/63), is written in place. Devices with other names, FIFOs of other users and
- * block devices are refused, because whoever can write a folder can put them or links to them there. commit reports every write error since open, for instance ENOSPC.
+ * block devices are refused, because whoever can write a folder can put them or links to them there.
+ * commit reports every write error since open, for instance ENOSPC.
  */
 struct filewriter {
 	FILE *out;

@@ -25,8 +25,8 @@ struct filemap {
 	struct filemap_guard *guard;
 };
 
-/* Map a file that file_open_member opens, read-only. Unmap with filemap_done. An empty file has size 0 and is not an
- * error. */
+/* Map a file that file_open_member opens, read-only. Unmap with filemap_done. An empty file has size 0
+ * and is not an error. */
 int filemap_open(struct filemap *ret, const char *path, struct error *err);
 
 /* The same for a file that is open, of at most max bytes. Changes by its writers are seen. */

@@ -47,8 +47,8 @@ struct walk_wake {
 	uint64_t start_ns, sent_ns, end_ns;
 };
 
-/* Any of them may be NULL. For each thread, its calls come first, then its spans, lane by lane, then the ends of its waits.
- * States without a name are omitted. */
+/* Any of them may be NULL. For each thread, its calls come first, then its spans, lane by lane, then
+ * the ends of its waits. States without a name are omitted. */
 struct walk_ops {
 	void (*thread)(void *data, uint32_t thread);
 	void (*call)(void *data, uint32_t thread, const struct slice *call);

@@ -75,8 +75,9 @@ struct snapshots *snapshots_new(struct target *target);
 void snapshots_free(struct snapshots *snapshots);
 DEFINE_CLEANUP(struct snapshots *, snapshots_free);
 
-/* Error ESRCH: the process has ended; E2BIG: it has more frames than are read; EAGAIN: its threads changed each time they were read, or it is
- * ending or executes another program. Free with snapshot_done. */
+/* Error ESRCH: the process has ended; E2BIG: it has more frames than are read; EAGAIN: its threads
+ * changed each time they were read, or it is ending or executes another program. Free with
+ * snapshot_done. */
 int snapshot_take(struct snapshot *ret, struct snapshots *snapshots, struct error *err);
 void snapshot_done(struct snapshot *snapshot);
 

@@ -331,8 +331,9 @@ struct model_import {
  * each stretch of a wait that ends with a release is charged to the thread that released: in the
  * first stretch the holder of the lock, in the next ones a thread that got the lock in between. by
  * MODEL_NONE: from the last release until the waiter ran; MODEL_UNKNOWN: no release was recorded,
- * for instance if a wait timed out, and it is not known which thread had the lock when it began. Stops of the world are charged likewise, to the thread that
- * started it again. state: GIL_LOCK_WAIT or GIL_STOPPED.
+ * for instance if a wait timed out, and it is not known which thread had the lock when it began. Stops
+ * of the world are charged likewise, to the thread that started it again. state: GIL_LOCK_WAIT or
+ * GIL_STOPPED.
  *
  * The numbers of pairs of waits and releases that are examined, and of rows, are limited as for
  * struct model_blame, with park_events instead of GIL events.
@@ -349,8 +350,8 @@ struct model_lock_blame {
 
 /**
  * A thread took a lock while it had another one: the first time, in @frame.
- * @outer, @inner: indices in locks; @reverse: index of the order in which another thread took both the other way round;
- * MODEL_NONE: none did
+ * @outer, @inner: indices in locks; @reverse: index of the order in which another thread took both the
+ * other way round; MODEL_NONE: none did
  */
 struct model_order {
 	uint32_t outer, inner, thread, frame, reverse;

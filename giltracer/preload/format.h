@@ -136,8 +136,8 @@ enum preload_lock_event {
 	PRELOAD_LOCK_LATE, /* it still waits for others to stop; instead of an address: the only thread that has
 	                    * not; in the last frame given, that thread's own */
 	PRELOAD_LOCK_STARTS, /* the thread begins to start the others again, in the last frame given */
-	/* Two events: the thread has taken the lock of INNER, in the last frame given, while it has that of OUTER. Not
-	 * every time, and only of semaphores. */
+	/* Two events: the thread has taken the lock of INNER, in the last frame given, while it has
+	 * that of OUTER. Not every time, and only of semaphores. */
 	PRELOAD_LOCK_OUTER,
 	PRELOAD_LOCK_INNER,
 	PRELOAD_LOCK_GONE, /* it is destroyed; another one may be made at its address */

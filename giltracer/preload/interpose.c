@@ -198,8 +198,8 @@ static uint64_t stamp_acquire(const struct self *me, const struct gil *g)
 	return LIKELY(g->last == me && !me->waits) ? clock_stamp() : clock_stamp_after();
 }
 
-/* left: the thread did not take it, because it was turned off; otherwise, if another thread has it, this one will
- * not get it. */
+/* left: the thread did not take it, because it was turned off; otherwise, if another thread has it,
+ * this one will not get it. */
 static inline void acquired(struct self *me, struct gil *g, bool left)
 {
 	const struct count c = count_open(me, g);

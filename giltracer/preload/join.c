@@ -319,8 +319,8 @@ static const char *begin(const char *dir)
 	object.next_look = clock_stamp() + LOOK_EVERY;
 	if (!why && !exchange(true))
 		why = "its memory may not be changed";
-	/* Only from then on may a thread find that the recording is over, and end it: the trials of locks_begin()
-	 * need our functions. */
+	/* Only from then on may a thread find that the recording is over, and end it: the trials of
+	 * locks_begin() need our functions. */
 	if (!why) {
 		locks_begin(gils_symbol);
 		process.joined = true;

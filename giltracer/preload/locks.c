@@ -809,9 +809,9 @@ EXPORT int sem_post(sem_t *sem)
 /* ---- takes of Locks that are PyMutexes */
 
 /*
- * Taking a free PyMutex calls no function of libc. With --locks all, the methods of Lock are ours: functions that call
- * CPython's, and note which thread has the lock. CPython calls a method by its PyMethodDef, which is not constant,
- * so all descriptors and bound methods change at once.
+ * Taking a free PyMutex calls no function of libc. With --locks all, the methods of Lock are ours:
+ * functions that call CPython's, and note which thread has the lock. CPython calls a method by its
+ * PyMethodDef, which is not constant, so all descriptors and bound methods change at once.
  */
 struct method_def {
 	const char *name;

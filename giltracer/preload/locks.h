@@ -12,8 +12,8 @@ void locks_begin(void *(*symbol)(const char *name));
 
 void locks_in_child(void);
 
-/* Of a mutex of C code that another thread has: takes it, by the functions of libc, and records the wait, unless
- * the thread holds a GIL. */
+/* Of a mutex of C code that another thread has: takes it, by the functions of libc, and records the
+ * wait, unless the thread holds a GIL. */
 int locks_take_mutex(pthread_mutex_t *mutex, int (*try)(pthread_mutex_t *),
                      int (*lock)(pthread_mutex_t *));
 

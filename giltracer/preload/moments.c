@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tells the launcher of the first wait, hold or step of an event loop that is longer than asked for, at its end, or before if it
- * still goes on. The next one is told when the launcher has looked.
+ * Tells the launcher of the first wait, hold or step of an event loop that is longer than asked for, at
+ * its end, or before if it still goes on. The next one is told when the launcher has looked.
  */
 #include "preload/internal.h"
 

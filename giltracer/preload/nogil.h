@@ -36,13 +36,14 @@ const char *nogil_late(pid_t *ret_tid);
 void nogil_describe(uint64_t lock, uint64_t stamp);
 
 /*
- * While CPython imports an extension module, the GIL is on, until the module is known not to need it: it is then
- * a lock of the interpreter like others, and is recorded as one. Returns whether this was done with the event of
- * the GIL; false: the GIL is on for good.
+ * While CPython imports an extension module, the GIL is on, until the module is known not to need it:
+ * it is then a lock of the interpreter like others, and is recorded as one. Returns whether this was
+ * done with the event of the GIL; false: the GIL is on for good.
  */
 bool nogil_import(struct self *me, enum preload_type type, uint64_t stamp, struct gil *g);
 
-/* The calling thread has imported a module: if that turned the GIL on for good, the thread holds it from now on. */
+/* The calling thread has imported a module: if that turned the GIL on for good, the thread holds it
+ * from now on. */
 void nogil_imported(struct self *me);
 
 /* A forked child, or another recording, has its own log. */

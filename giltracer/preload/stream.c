@@ -214,8 +214,8 @@ static void write_header(const struct stream *s)
 
 /* ---- threads that have streams */
 
-/* By hash: stream_self() << TID_BITS | tid. A thread for which there is no place is unknown; it takes that of no
- * other, which may live for longer. */
+/* By hash: stream_self() << TID_BITS | tid. A thread for which there is no place is unknown; it takes
+ * that of no other, which may live for longer. */
 #define THREADS_BITS   9
 #define THREADS_PLACES 8
 #define TID_BITS       22

@@ -44,8 +44,9 @@ struct python {
  * wanted: a path, or a name to look up in PATH; NULL is the interpreter of VIRTUAL_ENV, otherwise
  * python3, otherwise python. to_run: a program will run by it, in the current folder. Starts the
  * interpreter, without the program. If another user controls its file, and we are root, it
- * runs with that user's rights, and inherits nothing of ours. Errors, which name what was found: ENOENT not found, EACCES cannot be executed, ENOTSUP another implementation or a
- * version below 3.6. Free with python_free.
+ * runs with that user's rights, and inherits nothing of ours. Errors, which name what was found: ENOENT
+ * not found, EACCES cannot be executed, ENOTSUP another implementation or a version below 3.6. Free
+ * with python_free.
  */
 int python_find(struct python **ret, const char *wanted, bool to_run, struct error *err);
 

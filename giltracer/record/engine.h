@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Engines: ways to record when threads request, take and release the GIL. A job has a list of them, by preference
- * (prepare.c). The first one that can be used is; if it turns out that it cannot record the program, the next
- * one that can takes its place. perf, the library's records and samples are tools that several of them use:
- * what an engine records with these is data, and what only it does is a function, NULL if it does nothing.
+ * Engines: ways to record when threads request, take and release the GIL. A job has a list of them, by
+ * preference (prepare.c). The first one that can be used is; if it turns out that it cannot record the
+ * program, the next one that can takes its place. perf, the library's records and samples are tools
+ * that several of them use: what an engine records with these is data, and what only it does is a
+ * function, NULL if it does nothing.
  */
 #ifndef GILTRACER_RECORD_ENGINE_H
 #define GILTRACER_RECORD_ENGINE_H

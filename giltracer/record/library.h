@@ -39,8 +39,8 @@ struct thread_names;
  * Of a program that runs already in another container, whose files it must be able to open.
  * @folder: of the library's folder, which is a session's, too, made there; path NULL: it is not elsewhere
  * @root: its root folder; 0: none; @base: the folder of @folder
- * @own, @preload: @folder and the library's folder, and @session, a name of @own: whoever controls the container
- * can put a link in the place of each, which would lead to our files
+ * @own, @preload: @folder and the library's folder, and @session, a name of @own: whoever controls the
+ * container can put a link in the place of each, which would lead to our files
  * @library, @seen: the library, which is in it unless it is loaded already, and the library's folder, as the
  * program names them
  * @memory: it must load a copy in memory, because no folder permits that files are executed
@@ -99,8 +99,8 @@ struct preloading_plan {
 	const char *bootstrap;
 };
 
-/* Make the folder in the session's. A second call, for the next run, makes another one. Error ESTALE: the program
- * can open no file of ours. */
+/* Make the folder in the session's. A second call, for the next run, makes another one. Error ESTALE:
+ * the program can open no file of ours. */
 int preloading_prepare(struct preloading *p, const struct preloading_plan *plan, struct error *err);
 
 /* The folder for files of the session that others read while the program runs. */
@@ -113,8 +113,8 @@ char *preloading_variable(const char *library);
 void preloading_note_time(const struct preloading *p);
 
 /* For PRELOAD_USE_COUNT: whether, since the last call, a process found that the uprobes that record
- * the GIL cost it too much; what a turn of the GIL takes with them, as measured, 0: it was not; that the library records
- * it from now on. */
+ * the GIL cost it too much; what a turn of the GIL takes with them, as measured, 0: it was not; that
+ * the library records it from now on. */
 bool preloading_finds_slow(const struct preloading *p);
 uint64_t preloading_turn_ns(const struct preloading *p);
 void preloading_take_over(const struct preloading *p);

@@ -181,8 +181,8 @@ int record_session(const struct record_options *options, char *const *argv, cons
 /* Wait until the probes are removed, if the process that does it would not live longer than we do. */
 void record_wait_closing(const struct record_outcome *outcome);
 
-/* The exit status to return, after record_wait_closing. If a signal killed the program, this function does not return but
- * kills us by the same signal. */
+/* The exit status to return, after record_wait_closing. If a signal killed the program, this function
+ * does not return but kills us by the same signal. */
 int record_exit(const struct record_outcome *outcome);
 
 /* ---- what the session document contains about the interpreter and the host */

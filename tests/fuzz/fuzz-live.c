@@ -2,8 +2,8 @@
 /*
  * Any bytes are the memory of a Python process, which is read from outside: this process is that
  * one. The first byte chooses the version, from 128 on one that publishes its offsets at the root; the
- * others are the memory, beginning with the root of the interpreter. In a word whose highest byte is 0xaa, the lowest 16 bits are an offset in this
- * memory, so that inputs can contain addresses.
+ * others are the memory, beginning with the root of the interpreter. In a word whose highest byte is
+ * 0xaa, the lowest 16 bits are an offset in this memory, so that inputs can contain addresses.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -23,8 +23,8 @@
 /**
  * @heap: indices of streams with records, the earliest stamp first
  * @pending: events of the last record that have not been yielded yet
- * @idle: of the log's idle threads that have no records, how many have been yielded; @importer, @import: the same
- * for the imports of each process
+ * @idle: of the log's idle threads that have no records, how many have been yielded; @importer,
+ * @import: the same for the imports of each process
  * @cut_stamp: the recording is complete until then; some thread could not write later records
  */
 struct from_preload {

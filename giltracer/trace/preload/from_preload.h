@@ -31,7 +31,8 @@ int from_preload_open(struct source **ret, const char *dir, const struct source 
 int from_preload_window(uint64_t *ret_start, uint64_t *ret_end, const char *dir, uint64_t kept_ns,
                         uint64_t end_ns, struct error *err);
 
-/* The same as from_preload_open from one log and one file of records in memory, both borrowed until source_close. */
+/* The same as from_preload_open from one log and one file of records in memory, both borrowed until
+ * source_close. */
 int from_preload_open_memory(struct source **ret, const void *log, size_t log_size,
                              const void *records, size_t size, struct error *err);
 

@@ -13,8 +13,9 @@
 
 /**
  * @process: which wrote the file
- * @tid: of the thread that wrote the records; @creator: of the one that created it, 0: unknown; @gil: address of their GIL; @list: number of the list
- * of frames; @stack: of the last release; @asked_stamp, @delay_ns: of the next release
+ * @tid: of the thread that wrote the records; @creator: of the one that created it, 0: unknown; @gil:
+ * address of their GIL; @list: number of the list of frames; @stack: of the last release; @asked_stamp,
+ * @delay_ns: of the next release
  * @holder: of the lock or the GIL of the next event; 0: unknown
  * @stamp: of the next record; UINT64_MAX: none
  * @unwritten, @unwritten_stamp: see struct preload_header
