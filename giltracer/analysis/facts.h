@@ -148,7 +148,8 @@ struct facts_totals {
 
 struct facts_totals facts_totals(const struct model *model);
 
-#define FACTS_LEAST_NS 50000 /* less would be printed as 0.0 ms */
+#define FACTS_LEAST_NS      50000 /* less would be printed as 0.0 ms */
+#define FACTS_LEAST_PERCENT 0.05  /* less would be printed as 0.0 % */
 
 /**
  * Something the reader must know about the numbers.

@@ -539,10 +539,9 @@ static enum verdict_kind evidence_judge(struct evidence *e)
 
 /* The parts of the verdict. */
 
-#define CHAIN_MOST       50   /* percent of the waits for locks, or of the run: their cause */
-#define WORTH_A_WORD     1    /* percent of a thread's life: worth reporting */
-#define LEAST_PERCENT    0.05 /* less would be printed as 0.0 % */
-#define SLOW_STARTS_SOME 5    /* percent of all waiting: worth reporting */
+#define CHAIN_MOST       50 /* percent of the waits for locks, or of the run: their cause */
+#define WORTH_A_WORD     1  /* percent of a thread's life: worth reporting */
+#define SLOW_STARTS_SOME 5  /* percent of all waiting: worth reporting */
 #define SLOW_STARTS_MUCH 30
 #define FEW              100 /* samples: with fewer, shares are off by 10 points and more */
 #define TORN_SOME        5   /* percent: worth reporting */
@@ -946,9 +945,9 @@ static void add_flaws(struct reasons *to, const struct flaws *f, bool complete)
 		add_percent(to, QUALITY_SLOW_STARTS, f->starts);
 	if (f->lost)
 		reasons_add(to, QUALITY_LOST)->count = f->lost;
-	if (f->unknown >= LEAST_PERCENT)
+	if (f->unknown >= FACTS_LEAST_PERCENT)
 		add_percent(to, QUALITY_UNKNOWN, f->unknown);
-	if (f->inferred >= LEAST_PERCENT)
+	if (f->inferred >= FACTS_LEAST_PERCENT)
 		add_percent(to, QUALITY_INFERRED, f->inferred);
 	if (!to->v.n)
 		reasons_add(to, complete ? QUALITY_COMPLETE : QUALITY_SEE_NOTES);

@@ -270,7 +270,6 @@ static bool is_frame_known(void)
 	return same;
 }
 
-#define FILE_INPUT 257 /* Py_file_input */
 #define SUBSCRIPTS 64
 
 static unsigned subscripts;

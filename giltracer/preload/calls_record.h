@@ -7,6 +7,8 @@
 
 #include "preload/calls_python.h"
 
+#define FILE_INPUT 257 /* Py_file_input */
+
 /**
  * @on: calls are being recorded; @ended: the recording is over
  * @native: calls of functions in C are recorded, too

@@ -749,8 +749,6 @@ static void calls_asyncio_ended(struct calls_self *me, enum calls_role role)
  *	run_sync_soon   queues a function for the loop, in any thread; run_cb runs it
  */
 
-#define US_PER_SECOND 1000000
-
 /* Indexes of variables of unrolled_run. */
 static unsigned task_index = UINT_MAX, runner_index = UINT_MAX;
 

@@ -23,6 +23,8 @@
 #include "preload/format.h"
 #include "python/layout.h"
 
+#define EXPORT __attribute__((visibility("default")))
+
 #define LIKELY(x)   __builtin_expect(!!(x), 1)
 #define UNLIKELY(x) __builtin_expect(!!(x), 0)
 

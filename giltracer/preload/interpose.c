@@ -25,8 +25,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
-
 /* pthread_cond_* of x86-64 since glibc 2.3.2; earlier ones were different functions. */
 #define COND_VERSION "GLIBC_2.3.2"
 

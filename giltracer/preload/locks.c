@@ -29,8 +29,6 @@
 #include "preload/internal.h"
 #include "preload/nogil.h"
 
-#define EXPORT __attribute__((visibility("default")))
-
 /* The wait_entry is in the frame of _PyParkingLot_Park(), one or two calls above ours. */
 #define STACK_NEAR 4096
 

@@ -13,7 +13,6 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#define FILE_INPUT     257
 #define NAME_MAX_BYTES 200
 
 /* What program.py leaves among the built-in names. */

@@ -294,8 +294,6 @@ void table_cpu_waits(struct table *ret, const struct analysis *a, const struct t
 
 /* Functions and locks. */
 
-#define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
-
 static void put_function(struct row *row, const struct analysis *a, const struct function_row *f,
                          bool overdue, unsigned name_columns)
 {
@@ -540,7 +538,7 @@ void table_path(struct table *ret, const struct analysis *a, const struct table_
 		const struct path_part *part = &a->path.rows.v[i];
 		struct function at = function_at(a->pass, part->at);
 		double percent = facts_percent(part->ns, a->path.ns);
-		bool shown = i < limits->waits && (limits->all || percent >= LEAST_PERCENT);
+		bool shown = i < limits->waits && (limits->all || percent >= FACTS_LEAST_PERCENT);
 		struct row *row = add_row(ret, shown, part->ns);
 
 		if (!row)

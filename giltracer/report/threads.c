@@ -10,8 +10,6 @@
 #include "base/str.h"
 #include "model/probe_cost.h"
 
-#define LEAST_PERCENT 0.05 /* less would be printed as 0.0 % */
-
 enum number {
 	NONE,
 	LIFE,
@@ -237,7 +235,7 @@ static bool is_shown(const struct thread_column *column, const struct model *mod
 				return true;
 		return !page;
 	case WITH_LOCKS:
-		return any_has(model, column, LEAST_PERCENT);
+		return any_has(model, column, FACTS_LEAST_PERCENT);
 	case WITH_PROBES:
 		return model->caveats[CAVEAT_PROBE_COST];
 	case WITH_CALLS:

@@ -458,8 +458,7 @@ void pattern_text(const struct model *m, const struct pattern *p, struct str *re
 /* The verdict. */
 
 #define SOURCE_COLUMNS 100
-#define LEAST_PERCENT  0.05 /* smaller shares would be printed as 0.0 % */
-#define USERS          4    /* maximum number of programs to name */
+#define USERS          4 /* maximum number of programs to name */
 
 /* Functions that return a part of a sentence; the caller frees it. */
 static struct str thread_of(const struct analysis *a, uint32_t thread)
@@ -641,11 +640,11 @@ static void add_states(struct str *out, const struct analysis *a, const struct r
 		sleeping += gil;
 		asleep += gil;
 	}
-	if (blind && disk >= LEAST_PERCENT)
+	if (blind && disk >= FACTS_LEAST_PERCENT)
 		say_states_blind_disk(out, running, runnable, sleeping, disk);
 	else if (blind)
 		say_states_blind(out, running, runnable, asleep);
-	else if (disk >= LEAST_PERCENT)
+	else if (disk >= FACTS_LEAST_PERCENT)
 		say_states_disk(out, running, runnable, sleeping, disk, gil);
 	else
 		say_states(out, running, runnable, asleep, gil);
