@@ -22,7 +22,8 @@ struct walk {
 	size_t *hints;
 };
 
-uint32_t lines_frame(const struct recording_pass *pass, uint32_t frame)
+/* The frame whose line is that of this one. */
+static uint32_t lines_frame(const struct recording_pass *pass, uint32_t frame)
 {
 	const struct stacks *frames = functions_frames(pass);
 

@@ -39,7 +39,4 @@ struct code_lines {
 /* Free with vec_done(&lines.v). */
 struct code_lines lines_find(const struct recording_pass *pass, const struct chains *chains);
 
-/* The frame whose line is that of this one. */
-uint32_t lines_frame(const struct recording_pass *pass, uint32_t frame);
-
 #endif

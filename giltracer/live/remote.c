@@ -31,7 +31,8 @@ static char *read_status(pid_t pid)
 	return file_read(&text, NULL, path, 65536, &ignored) < 0 ? NULL : text;
 }
 
-int remote_check_owner(const struct target *target, struct error *err)
+/* Whether the process belongs to this user. */
+static int remote_check_owner(const struct target *target, struct error *err)
 {
 	CLEANUP(free) char *text = read_status(target->pid);
 	pid_t pid = target->pid;

@@ -57,9 +57,6 @@ bool remote_call_withdraw(struct remote_call *call, const char *text);
  * The caller frees it. */
 char *remote_library(pid_t pid, const char *file);
 
-/* Whether the process belongs to this user. */
-int remote_check_owner(const struct target *target, struct error *err);
-
 /*
  * ---- Makes a running CPython execute a script (PEP 768, CPython 3.14 and later). Its main thread does
  * so at its next check for pending work between bytecodes. As by sys.remote_exec(), the process's

@@ -105,7 +105,10 @@ static bool is_loopback(const union address *a)
 	       (IN6_IS_ADDR_V4MAPPED(&a->v6.sin6_addr) && a->v6.sin6_addr.s6_addr[12] == 127);
 }
 
-bool listener_accepts(bool loopback, const char *host)
+/* Whether a request with this header Host, NULL if it has none, is answered. On loopback it must be
+ * an address or localhost: the name of a website that a browser was made to look up as 127.0.0.1
+ * would let the scripts of that website read the metrics. */
+static bool listener_accepts(bool loopback, const char *host)
 {
 	char name[INET6_ADDRSTRLEN];
 	union address a;

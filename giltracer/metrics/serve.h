@@ -36,11 +36,6 @@ struct listener {
 int listener_open(struct listener *ret, const char *address, bool anywhere, struct error *err);
 void listener_done(struct listener *listener);
 
-/* Whether a request with this header Host, NULL if it has none, is answered. On loopback it must be
- * an address or localhost: the name of a website that a browser was made to look up as 127.0.0.1
- * would let the scripts of that website read the metrics. */
-bool listener_accepts(bool loopback, const char *host);
-
 /* The format that an Accept header asks for; NULL: no such header. */
 enum exposition serve_accepted(const char *accept);
 

@@ -49,7 +49,7 @@ static void set_address(struct model *m, uint32_t gil, uint64_t address)
 	idmap_set(&m->priv->gil_keys, key, gil);
 }
 
-uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t)
+static uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t)
 {
 	struct process *p = &m->priv->procs.v[proc];
 	uint32_t gil = (uint32_t)m->gils.n;

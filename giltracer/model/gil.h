@@ -5,7 +5,6 @@
 
 #include "model/model.h"
 
-uint32_t gil_new(struct model *m, uint32_t proc, uint64_t address, uint64_t t);
 void gil_start_hold(struct model *m, uint32_t thread, uint64_t t);
 void gil_request(struct model *m, uint32_t thread, uint64_t t, uint64_t address, uint32_t frame);
 void gil_acquire(struct model *m, uint32_t thread, uint64_t t);

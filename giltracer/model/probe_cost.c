@@ -69,7 +69,8 @@ static uint64_t probe_ns(const struct histogram *h)
 	return median_ns > TAKE_NS ? median_ns - TAKE_NS : 0;
 }
 
-bool probe_cost_matters(const struct model_thread *t)
+/* Whether the cost is a share of the known part of the thread's life that is worth a note. */
+static bool probe_cost_matters(const struct model_thread *t)
 {
 	uint64_t known_ns = t->end_ns - t->start_ns - t->gil_ns[GIL_UNKNOWN];
 

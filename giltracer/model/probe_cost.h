@@ -17,9 +17,6 @@
  * engine. */
 #define PROBES_SLOW_PERCENT 5
 
-/* Whether the cost is a share of the known part of the thread's life that is worth a note. */
-bool probe_cost_matters(const struct model_thread *thread);
-
 /* Sets probe_cost_ns, counts the threads for which it matters, and decides whether it matters for
  * the whole recording. Call it after stats_finish. */
 void probe_cost_finish(struct model *m, uint64_t turn_ns);

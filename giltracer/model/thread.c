@@ -147,7 +147,7 @@ void process_maps(struct model *m, const struct event *ev, uint64_t t)
 	m->priv->procs.v[proc].recorded |= recorded;
 }
 
-void process_executes(struct model *m, uint32_t pid)
+static void process_executes(struct model *m, uint32_t pid)
 {
 	uint32_t proc = idmap_get(&m->priv->pids, pid);
 

@@ -22,7 +22,6 @@ uint32_t process_of(struct model *m, uint32_t pid);
 void process_maps(struct model *m, const struct event *ev, uint64_t t);
 /* The process runs a CPython from then on of whose GIL there is no event yet; 0: there is one. */
 void process_python(struct model *m, uint32_t pid, uint64_t python_ns);
-void process_executes(struct model *m, uint32_t pid);
 uint32_t thread_find(const struct model *m, uint32_t tid);
 uint32_t thread_new(struct model *m, uint32_t pid, uint32_t tid, uint64_t t, enum gil_state gil,
                     enum cpu_state cpu);

@@ -101,7 +101,9 @@ static void give_up_older(void)
 	}
 }
 
-void calls_interpreters_watch(void)
+/* Call in the main interpreter, to record in each interpreter that is made from now on. Older ones
+ * are counted as not recorded. */
+static void calls_interpreters_watch(void)
 {
 	void *map;
 

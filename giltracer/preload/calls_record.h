@@ -213,10 +213,6 @@ void calls_greenlet_in_child(void);
  * makes interpreters, so other programs have no overhead from it.
  */
 
-/* Call in the main interpreter, to record in each interpreter that is made from now on. Older ones
- * are counted as not recorded. */
-void calls_interpreters_watch(void);
-
 /* Whether the calling thread had this thread state at the last event in a subinterpreter.
  * PyGILState only knows a thread's first state. */
 bool calls_interpreters_runs(const void *thread);

@@ -92,7 +92,8 @@ static uint64_t size_of(const struct perf_plan *recordings, size_t count)
 	return size;
 }
 
-char *limit_size_text(const struct limit *limit, uint64_t elapsed_ns)
+/* The sentence about the limit of size; the caller frees it. */
+static char *limit_size_text(const struct limit *limit, uint64_t elapsed_ns)
 {
 	return xasprintf(NOTE_MAX_SIZE, (double)elapsed_ns / 1e9, limit->max_mib);
 }
@@ -299,7 +300,8 @@ static void set_note(struct sampling *sampling, char *note)
 	sampling->note = note;
 }
 
-int sampling_start(struct sampling *sampling, pid_t pid, struct error *err)
+/* Fails only if nothing but samples is recorded. */
+static int sampling_start(struct sampling *sampling, pid_t pid, struct error *err)
 {
 	struct error why;
 

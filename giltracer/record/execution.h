@@ -44,9 +44,6 @@ void limit_begin(struct limit *limit, const char *folder);
 /* In how many ms to check again, after elapsed_ns of tracing. */
 int limit_wait_ms(const struct limit *limit, uint64_t elapsed_ns);
 
-/* The sentence about the limit of size; the caller frees it. */
-char *limit_size_text(const struct limit *limit, uint64_t elapsed_ns);
-
 /* Why the recordings have to end now: a sentence that the caller frees, or NULL if they may go
  * on. */
 char *limit_reached(const struct limit *limit, uint64_t elapsed_ns,
@@ -93,9 +90,6 @@ struct sampling {
 	bool taken;
 	char *note;
 };
-
-/* Fails only if nothing but samples is recorded. */
-int sampling_start(struct sampling *sampling, pid_t pid, struct error *err);
 
 /* Does nothing if no samples are being taken. */
 void sampling_stop(struct sampling *sampling);

@@ -24,7 +24,8 @@
 #include "record/library.h"
 #include "session/session.h"
 
-int flight_parse(uint64_t *ret_ns, const char *text, struct error *err)
+/* Parse a time such as 500ms, 30s or 5m; a number alone is seconds. */
+static int flight_parse(uint64_t *ret_ns, const char *text, struct error *err)
 {
 	static const struct {
 		const char *name;

@@ -20,9 +20,6 @@ struct preloading;
 /* Unless --max-size is given. */
 #define FLIGHT_MAX_MIB 256
 
-/* Parse a time such as 500ms, 30s or 5m; a number alone is seconds. */
-int flight_parse(uint64_t *ret_ns, const char *text, struct error *err);
-
 /* Fill in what --flight, if it is given, implies for the other options; an error if one of them has no
  * meaning with it. */
 int flight_options(struct record_options *options, struct error *err);

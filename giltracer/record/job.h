@@ -58,7 +58,7 @@ struct job_events {
 /**
  * One recording. The caller sets the first four members; job_describe makes the session, and
  * job_run fills it.
- * @engines: by preference, NULL-terminated; the first is in use; @only: a list of one
+ * @engines: by preference, NULL-terminated; the first is in use
  * @then: takes over from it while the program runs; NULL: none
  */
 struct job {
@@ -71,7 +71,7 @@ struct job {
 	struct perf_limits host;
 	struct error no_perf; /* why host.version is NULL */
 	struct job_events events;
-	const struct engine *const *engines, *only[2];
+	const struct engine *const *engines;
 	const struct engine *then;
 	struct session *session;
 	struct flight_watch watch;
@@ -99,9 +99,6 @@ void job_free(struct job *job);
  * take its place, or if it can do without perf, which has failed (ECHILD). Otherwise *err stays.
  */
 int job_change_engine(struct job *job, struct error *err);
-
-/* Use this engine, and no other in its place. */
-void job_use_only(struct job *job, const struct engine *engine);
 
 /* Whether the program can load the library; done once. */
 int job_find_library(struct job *job, struct error *err);

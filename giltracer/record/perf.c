@@ -397,7 +397,8 @@ bool recorder_has_events(const struct recorder *recorder)
 	return found;
 }
 
-int recorder_command(struct recorder *rec, const char *command, struct error *err)
+/* Sends "enable" or "disable"; recorder_answer returns when perf has done it. An error if perf died. */
+static int recorder_command(struct recorder *rec, const char *command, struct error *err)
 {
 	CLEANUP(free) char *line = NULL;
 	void (*old)(int);
@@ -412,7 +413,7 @@ int recorder_command(struct recorder *rec, const char *command, struct error *er
 	return n == (ssize_t)strlen(line) ? 0 : fail(rec, "ended early", err);
 }
 
-int recorder_answer(struct recorder *rec, struct error *err)
+static int recorder_answer(struct recorder *rec, struct error *err)
 {
 	int answer = read_ack(rec);
 

@@ -114,11 +114,6 @@ int recorder_ready(struct recorder *recorder, const struct perf_plan *plan,
 /* Whether perf has events open; true also if this user may not find out. */
 bool recorder_has_events(const struct recorder *recorder);
 
-/* Send "enable" or "disable"; recorder_answer returns when perf has done it. An error if perf
- * died. */
-int recorder_command(struct recorder *recorder, const char *command, struct error *err);
-int recorder_answer(struct recorder *recorder, struct error *err);
-
 /* The program has ended: let perf write its data. recorder_finish waits for that, and reports
  * whether the recording failed; perf may still be closing its events then. */
 void recorder_stop(struct recorder *recorder);

@@ -335,12 +335,6 @@ static const struct engine *const *preferences(const struct record_options *opti
 	return options->pid ? running[options->probes] : started[options->probes];
 }
 
-void job_use_only(struct job *job, const struct engine *engine)
-{
-	job->only[0] = engine;
-	job->engines = job->only;
-}
-
 bool engine_has_others(const struct job *job)
 {
 	return job->engines[1];

@@ -18,7 +18,8 @@
 #define PREFIX "giltracer."
 #define RANDOM "XXXXXX"
 
-const char *temp_session_base(void)
+/* $TMPDIR, or /tmp; borrowed. */
+static const char *temp_session_base(void)
 {
 	const char *tmp = getenv("TMPDIR");
 

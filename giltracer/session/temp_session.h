@@ -28,9 +28,6 @@ int temp_session_make(struct temp_session *ret, struct error *err);
 /* The same in another folder, under the name that it is given. */
 int temp_session_make_in(struct temp_session *ret, const char *base, struct error *err);
 
-/* $TMPDIR, or /tmp; borrowed. */
-const char *temp_session_base(void);
-
 /* Remove the folder with all its contents. */
 int temp_session_remove(struct temp_session *scratch, struct error *err);
 

@@ -95,7 +95,8 @@ bool host_capable(int capability)
 	       sets[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
 }
 
-bool host_may_have(int capability)
+/* Whether our bounding set contains it; no program that we start can have more. */
+static bool host_may_have(int capability)
 {
 	return prctl(PR_CAPBSET_READ, capability) == 1;
 }
@@ -390,7 +391,8 @@ bool sandbox_filtered(void)
 	return file_has("/proc/self/status", "\nSeccomp:\t2");
 }
 
-bool sandbox_locked_down(void)
+/* Whether the kernel is locked down for confidentiality. */
+static bool sandbox_locked_down(void)
 {
 	return file_has("/sys/kernel/security/lockdown", "[confidentiality]");
 }

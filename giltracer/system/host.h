@@ -23,9 +23,6 @@ int host_run(const char *const *argv, struct error *err);
 /* Whether our effective capabilities contain one, such as CAP_SYS_ADMIN of linux/capability.h. */
 bool host_capable(int capability);
 
-/* Whether our bounding set contains it; no program that we start can have more. */
-bool host_may_have(int capability);
-
 /*
  * For prepare of struct child_spec. The executed program will not have CAP_SYSLOG, without which
  * /proc/kallsyms contains no addresses; host_hide_kernel_symbols: and finds that file empty. Where that is
@@ -95,9 +92,6 @@ bool sandbox_user_namespace(void);
 
 /* Whether a seccomp filter is in force. */
 bool sandbox_filtered(void);
-
-/* Whether the kernel is locked down for confidentiality. */
-bool sandbox_locked_down(void);
 
 /* Whether we have CAP_PERFMON, or CAP_SYS_ADMIN, which includes it, and the kernel respects it. */
 bool sandbox_perfmon_capable(void);

@@ -87,7 +87,7 @@ int tracefs_find(char **ret, struct error *err)
 }
 
 /* Matches exactly our own pattern: other tools may start a group with "giltracer_", too. */
-bool tracefs_is_our_group(const char *group)
+static bool tracefs_is_our_group(const char *group)
 {
 	const char *build = group + strlen(PREFIX), *hash;
 

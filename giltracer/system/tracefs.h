@@ -24,9 +24,6 @@ struct tracefs_probes {
 /* Where tracefs is mounted; the caller frees it. ENOENT: nowhere. */
 int tracefs_find(char **ret, struct error *err);
 
-/* Whether group has the form of our names: giltracer_<build>_<hash>[_c<hash>]. */
-bool tracefs_is_our_group(const char *group);
-
 /* Our probes in the kernel. EACCES if this user may not read the file. */
 int tracefs_read_probes(struct tracefs_probes *ret, const char *root, struct error *err);
 void tracefs_probes_done(struct tracefs_probes *probes);
