@@ -11,6 +11,7 @@ import {DISK_STATE, SLEEPING_STATE} from "./states.js";
 import {loading, stores} from "./store.js";
 import {empty, goToPin, jumpTo, makeTable} from "./table.js";
 import {setPass} from "./view.js";
+import * as words from "./words.js";
 
 const SLEEPS = [SLEEPING_STATE, DISK_STATE];
 
@@ -51,7 +52,7 @@ function lineOf(st, id) {
 		const name = text(st.stacks.name[id]);
 		if (!(flags & FRAME_KERNEL) && !(native && isInterpreter(name))) native = name;
 	}
-	return {name: native || "[kernel]", place: "", native: ""};
+	return {name: native || words.inKernel, place: "", native: ""};
 }
 
 // [{name, place, native, threads, ns, count, longest: {thread, from, to}}]
@@ -96,8 +97,8 @@ function goToSleep(index, x) {
 }
 
 export function asleepDraw() {
-	fill($("blame-h"), "Where the threads sleep");
-	fill($("blame-hint"), "Few GIL waits. Threads slept in these lines of Python:");
+	fill($("blame-h"), words.whereAsleep);
+	fill($("blame-hint"), words.asleepHint);
 	fill($("blame-note"));
 	const index = passWithStacks();
 	if (index === undefined)
@@ -105,10 +106,10 @@ export function asleepDraw() {
 			$("blame-body"),
 			empty(
 				!loading.complete
-					? "reading…"
+					? words.reading
 					: meta.state_detect
-						? "No stack was recorded while a thread slept."
-						: "No stacks were recorded: giltracer --state-detect records them.",
+						? words.noStackOfSleep
+						: words.noStacks,
 			),
 		);
 	const st = stores[index];
@@ -117,35 +118,35 @@ export function asleepDraw() {
 		makeTable(
 			[
 				{
-					head: "Asleep in",
+					head: words.asleepIn,
 					wide: true,
 					csv: "function",
-					value: r => r.name || "not known",
+					value: r => r.name || words.notKnown,
 					cell: r =>
 						r.name
-							? [doingText(r), r.native ? soft(" in " + r.native) : null]
-							: soft("not known"),
+							? [doingText(r), r.native ? soft(words.insideOf(r.native)) : null]
+							: soft(words.notKnown),
 				},
 				tally(
-					"Time",
+					words.time,
 					"sleep_ns",
 					r => r.ns,
 					r => fmtDur(r.ns),
 				),
 				tally(
-					"Threads",
+					words.threadsHead,
 					"threads",
 					r => r.threads.size,
 					r => fmtCount(r.threads.size),
 				),
 				tally(
-					"Times",
+					words.times,
 					"sleeps",
 					r => r.count,
 					r => fmtCount(r.count),
 				),
 				tally(
-					"Longest",
+					words.longest,
 					"longest_ns",
 					r => r.longest.to - r.longest.from,
 					r =>
@@ -155,7 +156,7 @@ export function asleepDraw() {
 				),
 			],
 			sleeps(st),
-			{caption: "Where the threads sleep", hideCaption: true, sort: 1, limit: 8},
+			{caption: words.whereAsleep, hideCaption: true, sort: 1, limit: 8},
 		),
 	);
 }

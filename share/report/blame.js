@@ -16,23 +16,24 @@ import {
 	threadShort,
 } from "./data.js";
 import {$, fill, h, rove, stepInTable, toward} from "./dom.js";
-import {NAME_FIT, fmtCount, fmtDur, fmtExact, plural, shorten} from "./format.js";
+import {NAME_FIT, fmtDur, fmtExact, shorten} from "./format.js";
 import {max} from "./math.js";
 import {pinLane} from "./pick.js";
 import {copyButtons, noWait} from "./table.js";
 import {threadColor} from "./theme.js";
 import {flyToSpan, passDur, setOnly, setPin} from "./view.js";
+import * as words from "./words.js";
 
 const MATRIX_MAX = 5;
-export const blameTitle = () => gilText("Waits, by holder", "Lock waits, by releasing thread");
+export const blameTitle = () => gilText(words.blameTitle);
 
 export const holderName = (i, pairs) =>
 	i === HANDOVER
-		? "nobody"
+		? words.nobody
 		: i === CANNOT_TELL
-			? gilText("cannot be told", "not seen")
+			? gilText(words.cannotTell)
 			: i === LEFT_OUT
-				? "others"
+				? words.others
 				: pairs
 					? crowdLabel(crowdOf(i))
 					: threadLabel(i);
@@ -46,16 +47,11 @@ const blameColumns = [
 
 export function blameDraw() {
 	if (hardlyWaits()) return asleepDraw();
-	fill($("blame-h"), "Waits, by holder");
-	if (pass().locks)
-		fill(
-			$("blame-hint"),
-			"A column’s thread ",
-			h("b", "is blocked"),
-			", by a lock or because it is stopped, until a row’s thread ",
-			h("b", "releases"),
-			" it. Click a cell to see only these two.",
-		);
+	fill($("blame-h"), blameTitle());
+	fill(
+		$("blame-hint"),
+		gilText(words.blameHint)(text => h("b", text)),
+	);
 	const all = crowds();
 	const leftOut = pass().blame.reduce((n, b) => n + (b.holder === LEFT_OUT ? b.pairs : 0), 0);
 	const sum = new Map(),
@@ -112,7 +108,7 @@ export function blameDraw() {
 					),
 		);
 	};
-	const others = (list, map) => plural(rank(map).length - list.length + 1, "other");
+	const others = (list, map) => words.otherRows(rank(map).length - list.length + 1);
 	const head = k =>
 		k === "rest"
 			? h("th", {scope: "col"}, h("span.clip", others(columns, waited)))
@@ -157,24 +153,9 @@ export function blameDraw() {
 				),
 	);
 	for (const [who, text, title] of [
-		[
-			HANDOVER,
-			"nobody",
-			gilText(
-				"Hand-off: the GIL was free, the waiter was not running yet",
-				"The lock was free and the waiter not yet running",
-			),
-		],
-		[
-			CANNOT_TELL,
-			gilText("cannot be told", "not seen"),
-			gilText("Records were lost", "The release was not recorded"),
-		],
-		[
-			LEFT_OUT,
-			fmtCount(leftOut) + " pairs",
-			"Pairs with the least waiting; --json has each of them",
-		],
+		[HANDOVER, words.nobody, gilText(words.handOffRow)],
+		[CANNOT_TELL, gilText(words.cannotTell), gilText(words.unknownRow)],
+		[LEFT_OUT, words.leftOutRow(leftOut), words.leftOutTitle],
 	])
 		if (caused.has(who))
 			body.push(line(who, h("th", {scope: "row", title}, text), caused.get(who), "handover"));
@@ -183,21 +164,14 @@ export function blameDraw() {
 	fill(
 		$("blame-body"),
 		h(
-			"table",
-			{class: columns.length > 4 ? "matrix tall" : "matrix"},
-			h(
-				"caption.visually-hidden",
-				gilText(
-					"Wait of the column's thread while the row's thread held the GIL",
-					"Time the column's thread was blocked until a release by the row's thread",
-				),
-			),
+			columns.length > 4 ? "table.matrix.tall" : "table.matrix",
+			h("caption.visually-hidden", gilText(words.matrixCaption)),
 			h(
 				"thead",
 				h(
 					"tr",
-					h("td.corner", gilText("holds ↓ waits →", "releases ↓ blocked →")),
-					h("th", {scope: "col", class: "num"}, "caused"),
+					h("td.corner", gilText(words.matrixCorner)),
+					h("th", {scope: "col", class: "num"}, words.matrixCaused),
 					columns.map(head),
 				),
 			),
@@ -207,9 +181,7 @@ export function blameDraw() {
 	);
 	rove($("blame-body").querySelector("tbody"), stepInTable);
 	$("blame-note").textContent =
-		switched > 0.01 * charged && !pass().locks
-			? "Not included: " + fmtDur(switched) + " of switch wait after forced releases."
-			: "";
+		switched > 0.01 * charged && !pass().locks ? words.switchLeftOut(fmtDur(switched)) : "";
 }
 
 // Show the longest overlap of one's wait with the other's hold, and only these two threads.

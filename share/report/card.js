@@ -11,6 +11,7 @@ import {max} from "./math.js";
 import {callName, callPlace, pinHead} from "./pick.js";
 import {palette} from "./theme.js";
 import {notes} from "./view.js";
+import * as words from "./words.js";
 
 const CAUSES_MAX = 6;
 const plain = text => text.replace(/[\u00a0\u2009]/g, " ");
@@ -25,24 +26,25 @@ export function cardOf(p) {
 		total = p.to - p.from,
 		py = /** @type {Partial<Report["python"]>} */ (report.python || {});
 	const list = rows.map(r => ({
-		text:
-			causeText(r) +
-			(r.what ? " in " + r.what.name + (r.what.place ? " (" + r.what.place + ")" : "") : ""),
+		text: causeText(r) + (r.what ? words.inFunction(r.what) : ""),
 		ns: r.ns,
 		color: causeColor(r),
 	}));
-	if (rest) list.push({text: "other causes", ns: rest, color: palette[CAUSES.unknown[1]]});
+	if (rest) list.push({text: words.otherCauses, ns: rest, color: palette[CAUSES.unknown]});
 	const place = p.kind === "py" ? callPlace(callName(p.name)) : "";
 	return {
 		title: pinHead(p),
 		facts: [
-			["Program", (meta.command || []).join(" ")],
-			["Python", [py.implementation, py.version].filter(Boolean).join(" ")],
-			place && ["Function", place],
-			["Thread", threadLabel(p.thread) + ", tid " + pass().threads[p.thread].tid],
-			["From", fmtExact(p.from) + " after the start of the recording"],
-			total && ["Duration", fmtExact(total)],
-			["Note", notes.get(p.from)],
+			[words.program, (meta.command || []).join(" ")],
+			[words.python, [py.implementation, py.version].filter(Boolean).join(" ")],
+			place && [words.functionHead, place],
+			[
+				words.thread,
+				words.threadWithTid(threadLabel(p.thread), pass().threads[p.thread].tid),
+			],
+			[words.from, words.afterStart(fmtExact(p.from))],
+			total && [words.duration, fmtExact(total)],
+			[words.note, notes.get(p.from)],
 		].filter(f => f && f[1]),
 		rows: list,
 		total,
@@ -62,7 +64,7 @@ export function cardMarkdown(p) {
 		"",
 		...c.facts.map(([k, v]) => "- " + k + ": " + cell(v)),
 		"",
-		"| Where its time went | Time | Share |",
+		"| " + [words.whereTimeWent, words.time, words.share].join(" | ") + " |",
 		"|---|--:|--:|",
 		...c.rows.map(r =>
 			["", cell(r.text), plain(fmtDur(r.ns)), plain(fmtPct(r.ns, c.total)), ""]
@@ -141,10 +143,10 @@ async function cardPng(p) {
 const NAME = "giltracer-moment";
 
 export function cardButtons(p) {
-	const markdown = h("button.more", {onclick: () => copied()}, "Copy as Markdown");
+	const markdown = h("button.more", {onclick: () => copied()}, words.copyMarkdown);
 	const copied = () => {
 		copyText(cardMarkdown(p));
-		markdown.textContent = "Copied";
+		markdown.textContent = words.copied;
 	};
 	const save = (ext, blob) =>
 		h(
@@ -154,8 +156,8 @@ export function cardButtons(p) {
 		);
 	return h(
 		"p.under",
-		{role: "group", "aria-label": "This moment as a card"},
-		h("span.soft", "Explain this moment:"),
+		{role: "group", "aria-label": words.momentCard},
+		h("span.soft", words.explainMoment),
 		markdown,
 		save("svg", () => new Blob([svgText(p)], {type: "image/svg+xml"})),
 		save("png", () => cardPng(p)),

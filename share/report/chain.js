@@ -4,7 +4,7 @@
 
 import {pass, threadLabel} from "./data.js";
 import {h, soft} from "./dom.js";
-import {fmtDur, fmtPct, plural} from "./format.js";
+import {fmtDur, fmtPct} from "./format.js";
 import {max, min} from "./math.js";
 import {
 	FRAME_KERNEL,
@@ -30,30 +30,32 @@ import {goToPin, jumpTo} from "./table.js";
 import {palette, threadColor} from "./theme.js";
 import {gilOf, upper} from "./tracks.js";
 import {turns} from "./turns.js";
+import * as words from "./words.js";
 
 const PARTS = 20000; // the most parts of a span that are told apart
 const NAMED = 300; // the number of parts, longest first, whose function is looked up
 const ROWS = 9;
 
+// The colours of the causes; words.causes has their names.
 export const CAUSES = {
-	gil: ["waits for the GIL, held by", "wait"],
-	handoff: ["GIL free: hand-off", "freewait"],
-	switched: ["released on request, awaiting the switch", "wait"],
-	free: ["takes a free GIL", "freewait"],
-	released: ["blocked until released by", "wait"],
-	unseen: ["blocked, release not seen", "wait"],
-	unlocked: ["lock free: hand-off", "freewait"],
-	stopped: ["stopped by another thread", "wait"],
-	cpu: ["on a CPU, with the GIL", "running"],
-	native: ["on a CPU, without the GIL", "noneRun"],
-	held: ["holds the GIL", "running"],
-	nogil: ["without the GIL: in C code, or asleep", "other"],
-	runnable: ["runnable without a CPU", "runnable"],
-	lock: ["blocked by a lock", "disk"],
-	io: ["I/O or timer", "other"],
-	disk: ["uninterruptible (disk)", "disk"],
-	asleep: ["asleep", "other"],
-	unknown: ["unknown", "unknown"],
+	gil: "wait",
+	handoff: "freewait",
+	switched: "wait",
+	free: "freewait",
+	released: "wait",
+	unseen: "wait",
+	unlocked: "freewait",
+	stopped: "wait",
+	cpu: "running",
+	native: "noneRun",
+	held: "running",
+	nogil: "other",
+	runnable: "runnable",
+	lock: "disk",
+	io: "other",
+	disk: "disk",
+	asleep: "other",
+	unknown: "unknown",
 };
 
 const LOCK_NAME = /acquire|lock|Condition|\bwait\b|join|futex|sem_|Queue|Event/i;
@@ -186,27 +188,15 @@ export function causesOf(parts) {
 }
 
 // The words for a cause, with its thread or program.
-export function causeText(row) {
-	const who = row.who >= 0 ? threadLabel(row.who) : row.text || "";
-	const lead = CAUSES[row.kind][0];
-	return (
-		lead +
-		(!who
-			? ""
-			: row.kind === "runnable"
-				? ", behind " + who
-				: row.asleep
-					? " until woken by " + who
-					: " " + who)
-	);
-}
+export const causeText = row =>
+	words.causeBy(row.kind, row.who >= 0 ? threadLabel(row.who) : row.text || "", row.asleep);
 
 export const causeColor = row =>
 	row.kind === "gil" || row.kind === "released"
 		? threadColor(row.who)
 		: row.kind === "cpu" || row.kind === "held"
 			? threadColor(row.thread)
-			: palette[CAUSES[row.kind][1]];
+			: palette[CAUSES[row.kind]];
 
 // The blocks of a row; those that touch on the screen are merged.
 function blocks(row, from, total) {
@@ -247,22 +237,21 @@ export function chainPanel(p) {
 			go || h("span"),
 		);
 	return h(
-		"div",
-		{class: p.kind === "py" ? "panel full" : "panel full row"},
-		h("h3", "Where its time went"),
+		p.kind === "py" ? "div.panel.full" : "div.panel.full.row",
+		h("h3", words.whereTimeWent),
 		h(
 			"ol.chain",
 			rows.map(row =>
 				line(
-					[causeText(row), row.what ? [" in ", doingText(row.what)] : null],
+					[causeText(row), row.what ? [words.beforePlace, doingText(row.what)] : null],
 					row.ns,
 					blocks(row, p.from, total),
-					jumpTo("go", () => goToPart(row.longest)),
+					jumpTo(words.go, () => goToPart(row.longest)),
 				),
 			),
 			rest.length
 				? line(
-						soft(plural(rest.length, "smaller cause")),
+						soft(words.smallerCauses(rest.length)),
 						rest.reduce((n, r) => n + r.ns, 0),
 						null,
 					)

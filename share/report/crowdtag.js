@@ -6,13 +6,14 @@ import {NAME_FIT, shorten} from "./format.js";
 import {showThread, threadTag} from "./table.js";
 import {threadColor} from "./theme.js";
 import {setOnly} from "./view.js";
+import * as words from "./words.js";
 
 export const crowdTag = (c, most = NAME_FIT) =>
 	c.name
 		? h(
 				"button.thread",
 				{
-					title: c.name + ": show these " + c.threads.length + " threads",
+					title: words.showThreads(c.name, c.threads.length),
 					onclick: () => {
 						setOnly(c.threads);
 						showThread(c.threads[0]);

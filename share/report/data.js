@@ -3,6 +3,7 @@
 
 import {$} from "./dom.js";
 import {fmtDur, shorten} from "./format.js";
+import * as words from "./words.js";
 
 /** @returns {any} */
 const readJson = id => JSON.parse($(id).textContent || "{}");
@@ -43,10 +44,9 @@ export const choosePass = index => {
 	passIndex = index;
 };
 
-// Shares are relative to the known time, as in the terminal's table.
-
 // Words for this recording: about a GIL or, without one, about what blocks threads instead.
-export const gilText = (gil, instead) => (pass().locks ? instead : gil);
+/** @type {<T>(texts: T[]) => T} */
+export const gilText = ([gil, instead]) => (pass().locks ? instead : gil);
 
 // Whether this recording has GIL events. If not, it has only the CPU states of threads.
 export const gilKnown = () => pass().gil_events === undefined || pass().gil_events > 0;
@@ -55,10 +55,11 @@ export const gilKnown = () => pass().gil_events === undefined || pass().gil_even
 export function gilName(index) {
 	const list = pass().gils;
 	return list.length < 2
-		? "GIL"
-		: "GIL " +
-				(index + 1) +
-				(list.some(g => g.pid !== list[0].pid) ? " (" + list[index].pid + ")" : "");
+		? words.gil
+		: words.gilNumber(
+				index + 1,
+				list.some(g => g.pid !== list[0].pid) ? list[index].pid : null,
+			);
 }
 
 export const switchInterval = fmtDur(meta.switch_interval_ns).replace(".00", "");
@@ -74,17 +75,17 @@ export const lifeNs = t => t.total_ns - (t.suspended_ns || 0);
 // The holder's name for the time of a wait that no hold covers. It is certain that nobody held the
 // GIL only if no records are missing.
 export const nobodyText = () =>
-	gilText(
+	gilText([
 		pass().blame.some(b => b.holder === CANNOT_TELL)
-			? "nobody, or not known"
-			: "nobody (hand-off)",
-		"nobody, or not seen",
-	);
+			? words.nobodyOrUnknown
+			: words.handOffHolder,
+		words.notSeenHolder,
+	]);
 
 export function threadName(index) {
 	const t = pass().threads[index];
-	if (!t) return "thread " + index;
-	return t.name || (t.main ? "main" : "thread " + t.tid);
+	if (!t) return words.threadNumber(index);
+	return t.name || (t.main ? words.mainThread : words.threadOfTid(t.tid));
 }
 
 // Names are not unique: pools give all their threads the same name, and each process has a main
@@ -118,7 +119,7 @@ export function threadLabel(index) {
 export function threadShort(index) {
 	const t = pass().threads[index],
 		label = threadLabel(index);
-	if (t && t.main && /^MainThread$| \(main\)$/.test(label)) return "main";
+	if (t && t.main && /^MainThread$| \(main\)$/.test(label)) return words.mainThread;
 	if (t && label !== threadName(index)) return String(t.tid);
 	const numbered = /^\D{0,8}\d+(?= \()/.exec(label);
 	return numbered

@@ -14,6 +14,7 @@ import {
 	SWITCH_STATE,
 	WAIT_STATE,
 } from "./states.js";
+import * as words from "./words.js";
 
 const HIST_N = 48 * HIST_SUB;
 const TOP = 200; // longest spans kept per section
@@ -48,13 +49,13 @@ class Reader {
 			}
 		}
 		this.pos = p;
-		if (p > this.end) throw new Error("a section is shorter than it says");
+		if (p > this.end) throw new Error(words.sectionShort);
 		return v;
 	}
 
 	sparse() {
 		const m = this.next();
-		if (m > this.end - this.pos) throw new Error("a column is longer than its section");
+		if (m > this.end - this.pos) throw new Error(words.columnLong);
 		const at = new Uint32Array(m);
 		const value = new Float64Array(m);
 		for (let i = 0, k = 0; i < m; i++) at[i] = k += this.next();
@@ -121,7 +122,7 @@ function decodeSpans(r, h, states) {
 			state[i] = s;
 			t += (v - s) / 8;
 		}
-		if (state[i] >= states) throw new Error("a lane has a state that does not exist");
+		if (state[i] >= states) throw new Error(words.stateMissing);
 	}
 	start[n] = t;
 	return {start, state, t0: h.start, t1: t};
@@ -271,7 +272,7 @@ function decodeNames(r, h) {
 	const list = [];
 	for (let i = 0; i < h.n; i++) {
 		const len = r.next();
-		if (len > r.end - r.pos) throw new Error("a name is longer than its section");
+		if (len > r.end - r.pos) throw new Error(words.nameLong);
 		list.push(text.decode(r.u8.subarray(r.pos, r.pos + len)));
 		r.pos += len;
 	}
@@ -362,10 +363,9 @@ export function decodeBlock(u8, list, markNs) {
 	let pos = 0;
 	for (const h of list) {
 		const r = new Reader(u8, pos, pos + h.bytes);
-		if (r.end > u8.length) throw new Error("a block is shorter than its sections");
+		if (r.end > u8.length) throw new Error(words.blockShort);
 		const data = decodeSection(r, h, markNs);
-		if (data && r.pos !== r.end)
-			throw new Error("a " + h.kind + " section is longer than its columns");
+		if (data && r.pos !== r.end) throw new Error(words.sectionLong(h.kind));
 		if (data) out.push({...h, ...data}); // this replaces a lane's start by its column of times
 		pos = r.end;
 	}

@@ -8,7 +8,7 @@ import {gilText, meta, nobodyText, pass} from "./data.js";
 import {$, code, factsList, fill, h, soft, toward} from "./dom.js";
 import {emit, inSteps} from "./events.js";
 import {functionShow} from "./flame.js";
-import {fmtDur, fmtExact, fmtPct, plural} from "./format.js";
+import {fmtDur, fmtExact, fmtPct} from "./format.js";
 import {laneTotals} from "./lod.js";
 import {max, min} from "./math.js";
 import {
@@ -41,6 +41,7 @@ import {store} from "./store.js";
 import {empty, goToPin, jumpTo, shareItem, stackList, threadTag} from "./table.js";
 import {palette, threadColor} from "./theme.js";
 import {flyToSpan, notes, pinned, setRange} from "./view.js";
+import * as words from "./words.js";
 
 const SHARES = 8; // the most rows of a list
 
@@ -49,7 +50,7 @@ function shareList(title, list, total, jump, extra) {
 	const rest = list.slice(SHARES);
 	return h(
 		"div.panel",
-		h("h3", title, rest.length ? " · " + SHARES + " of " + plural(list.length, "thread") : ""),
+		h("h3", title, rest.length ? words.someThreads(SHARES, list.length) : ""),
 		h(
 			"ol.shares",
 			list.slice(0, SHARES).map(({thread, ns}) =>
@@ -58,17 +59,17 @@ function shareList(title, list, total, jump, extra) {
 					total,
 					threadColor(thread),
 					threadTag(thread),
-					jumpTo("go", () => jump(thread)),
+					jumpTo(words.go, () => jump(thread)),
 				),
 			),
 			rest.length
 				? h(
 						"li",
 						soft(
-							plural(rest.length, "other thread") +
-								": " +
-								fmtDur(rest.reduce((n, r) => n + r.ns, 0)) +
-								" in all",
+							words.otherThreads(
+								rest.length,
+								fmtDur(rest.reduce((n, r) => n + r.ns, 0)),
+							),
 						),
 					)
 				: null,
@@ -114,23 +115,22 @@ const nativeFrames = p =>
 			name:
 				f.name +
 				(f.flags & FRAME_CUT
-					? " (cut here: the recorded stack ended)"
+					? words.frameCut
 					: f.flags & FRAME_BROKEN
-						? " (ends here: its caller is unknown)"
+						? words.frameBroken
 						: "") +
-				(f.unsure ? " (its Python calls are unknown)" : ""),
+				(f.unsure ? words.frameUnsure : ""),
 			place: f.module,
 			kernel: f.flags & FRAME_KERNEL,
 		}));
 
 function flagWords(p) {
-	const words = [];
-	if (p.kind === "gil" && p.flags & 1)
-		words.push("its end was inferred: no probe saw the release");
-	if (p.kind === "gil" && p.flags & 2) words.push("its start was assumed");
+	const out = [];
+	if (p.kind === "gil" && p.flags & 1) out.push(words.endInferred);
+	if (p.kind === "gil" && p.flags & 2) out.push(words.startAssumed);
 	if ((p.kind === "gil" && p.flags & 4) || (p.kind === "py" && p.flags & 1))
-		words.push("it had not ended when the recording ended");
-	return words.join("; ");
+		out.push(words.notEnded);
+	return out.join("; ");
 }
 
 function callFacts(p) {
@@ -141,34 +141,34 @@ function callFacts(p) {
 		st = store();
 	return [
 		[
-			"Function",
+			words.functionHead,
 			code(shortCall(name)),
 			" ",
 			soft(callPlace(name)),
 			" ",
-			jumpTo("find all calls", () => searchFor(shortCall(name))),
+			jumpTo(words.findAllCalls, () => searchFor(shortCall(name))),
 			" · ",
-			jumpTo("callers and callees", () => {
+			jumpTo(words.callersAndCallees, () => {
 				functionShow(name);
 				toward("flame");
 			}),
 		],
 		sum && [
-			gilText("Held the GIL", "Stopped the others"),
-			fmtDur(sum[HOLD_STATE]) + " (" + fmtPct(sum[HOLD_STATE], d) + ")",
+			gilText(words.heldIt),
+			words.withShare(fmtDur(sum[HOLD_STATE]), fmtPct(sum[HOLD_STATE], d)),
 		],
 		sum && [
-			gilText("Waited for it", "Was blocked"),
-			fmtDur(sum[WAIT_STATE] + sum[SWITCH_STATE]) +
-				" (" +
-				fmtPct(sum[WAIT_STATE] + sum[SWITCH_STATE], d) +
-				")",
+			gilText(words.waitedForIt),
+			words.withShare(
+				fmtDur(sum[WAIT_STATE] + sum[SWITCH_STATE]),
+				fmtPct(sum[WAIT_STATE] + sum[SWITCH_STATE], d),
+			),
 		],
 		[
-			"All its calls",
-			plural(st.nameCount[id] || 0, "call") + ", ",
+			words.allItsCalls,
+			words.calls(st.nameCount[id] || 0) + ", ",
 			totalOf(id),
-			"longest " + fmtDur(st.nameLongest[id] || 0) + ", in the whole recording",
+			words.longestInRecording(fmtDur(st.nameLongest[id] || 0)),
 		],
 	];
 }
@@ -199,8 +199,8 @@ function noteBox(p) {
 		emit("search");
 	};
 	return h("input.note", {
-		placeholder: "Note",
-		"aria-label": "Note on this moment",
+		placeholder: words.note,
+		"aria-label": words.noteOnMoment,
 		value: notes.get(p.from) || "",
 		onchange: write,
 	});
@@ -217,23 +217,23 @@ export function detailsDraw() {
 	const isWait = p.kind === "gil" && p.state >= WAIT_STATE && p.state !== FREE_STATE,
 		isHold = p.kind === "gil" && p.state === HOLD_STATE;
 	const facts = [
-		["Thread", threadTag(p.thread), soft(" tid " + pass().threads[p.thread].tid)],
-		d && ["Duration", h("b", fmtExact(d))],
-		[d ? "From" : "Sampled at", fmtExact(p.from)],
-		d && ["To", fmtExact(p.to)],
+		[words.thread, threadTag(p.thread), soft(" ", words.tid(pass().threads[p.thread].tid))],
+		d && [words.duration, h("b", fmtExact(d))],
+		[d ? words.from : words.sampledAt, fmtExact(p.from)],
+		d && [words.to, fmtExact(p.to)],
 	];
 	if (p.kind === "py") facts.push(...callFacts(p));
-	if ("cpu" in p && p.cpu >= 0) facts.push(["CPU", String(p.cpu)]);
-	if ("waker" in p && p.waker >= 0) facts.push(["Woken by", threadTag(p.waker)]);
+	if ("cpu" in p && p.cpu >= 0) facts.push([words.cpu, String(p.cpu)]);
+	if ("waker" in p && p.waker >= 0) facts.push([words.wokenBy, threadTag(p.waker)]);
 	if (p.kind === "cpu" && p.state === RUNNABLE_STATE)
-		facts.push(["Queued on", queuedCpus(p) || "a CPU"]);
-	if (flags) facts.push(["Note", flags]);
+		facts.push([words.queuedOnHead, queuedCpus(p) || words.aCpu]);
+	if (flags) facts.push([words.note, flags]);
 	const side = [queuedPanel(p)];
 	if (isWait) {
 		const who = holdersIn(p.from, p.to, p.gil, p.thread);
 		side.push(
 			shareList(
-				gilText("GIL holders meanwhile", "Released by"),
+				gilText(words.holdersMeanwhile),
 				who.list,
 				d,
 				thread => goToPin(longestIn(thread, p.from, p.to, [HOLD_STATE])),
@@ -246,22 +246,28 @@ export function detailsDraw() {
 			to = culprit && min(culprit.to, p.to),
 			what =
 				culprit && (to - from) * 2 > d && holdDoing(most.thread, from, to, culprit.stack);
-		if (what) facts.push(["Mostly because", threadTag(most.thread), " ran ", doingText(what)]);
-		else if (most) facts.push([gilText("Mostly for", "Mainly released by"), most.name]);
+		if (what)
+			facts.push([
+				words.mostlyBecause,
+				threadTag(most.thread),
+				words.ranBetween,
+				doingText(what),
+			]);
+		else if (most) facts.push([gilText(words.mostlyFor), most.name]);
 	}
 	if (isHold) {
 		const what = holdDoing(p.thread, p.from, p.to, p.stack);
-		if (what) facts.push(["Ran", doingText(what)]);
+		if (what) facts.push([words.ran, doingText(what)]);
 		side.push(
 			shareList(
-				gilText("Threads that waited", "Threads that were stopped"),
+				gilText(words.waitersMeanwhile),
 				waitersIn(p.from, p.to, p.gil, p.thread),
 				d,
 				thread => goToPin(longestIn(thread, p.from, p.to, [WAIT_STATE, SWITCH_STATE])),
 			),
 		);
 	}
-	const noPy = pass().slices_note || "No Python call is known at this moment.";
+	const noPy = pass().slices_note || words.noCallKnown;
 	const python = pythonFrames(p),
 		native = nativeFrames(p);
 	fill($("details-h"), pinHead(p));
@@ -275,12 +281,12 @@ export function detailsDraw() {
 				h(
 					"p.under",
 					store().gil[p.thread] && [
-						h("button", {onclick: () => nextWait(-1)}, "‹ Previous wait"),
-						h("button", {onclick: () => nextWait(1)}, "Next wait ›"),
+						h("button", {onclick: () => nextWait(-1)}, words.previousWait),
+						h("button", {onclick: () => nextWait(1)}, words.nextWait),
 					],
-					h("button", {onclick: () => flyToSpan(p.from, p.to)}, "Zoom to it"),
+					h("button", {onclick: () => flyToSpan(p.from, p.to)}, words.zoomToIt),
 					d > 0 &&
-						h("button", {onclick: () => setRange(p.from, p.to)}, "Select its range"),
+						h("button", {onclick: () => setRange(p.from, p.to)}, words.selectItsRange),
 				),
 				cardButtons(p),
 				noteBox(p),
@@ -288,14 +294,12 @@ export function detailsDraw() {
 			side,
 			chainPanel(p),
 			replayPanel(p),
-			stackPanel("Python stack", python, noPy),
+			stackPanel(words.pythonStack, python, noPy),
 			native.length || meta.passes.some(q => q.name === "stacks")
 				? stackPanel(
-						"Native stack",
+						words.nativeStack,
 						native,
-						pass().name === "stacks"
-							? "No native stack was recorded here."
-							: "The stack recording has native stacks.",
+						pass().name === "stacks" ? words.noNativeStack : words.stackRecordingHas,
 					)
 				: null,
 		),

@@ -5,7 +5,7 @@ import {meta, pass, threadName} from "./data.js";
 import {$, click, listen, saveAs} from "./dom.js";
 import {atOnce, emit, inSteps} from "./events.js";
 import {flameTree} from "./flame.js";
-import {fmtCount, fmtDur, fmtPct, plural} from "./format.js";
+import {fmtCount, fmtDur, fmtPct} from "./format.js";
 import {tlCanvas} from "./layout.js";
 import {max, min} from "./math.js";
 import {callName} from "./pick.js";
@@ -13,6 +13,7 @@ import {store} from "./store.js";
 import {csvField} from "./table.js";
 import {upper} from "./tracks.js";
 import {passDur, range, rowsThreads, view} from "./view.js";
+import * as words from "./words.js";
 
 const exportPart = () => range || {from: max(0, view.from), to: min(passDur(), view.to)};
 const GIL_KEYS = ["unknown", "no-gil", "hold", "wait", "switch-wait"];
@@ -186,11 +187,9 @@ const exportRun = inSteps(function* (name, type, write, done) {
 	let asked = false;
 	for (const n of write(out)) {
 		const size = (out.size() / n) * all;
-		$("export-scope").textContent =
-			"Writing about " + fmtBytes(size) + ": " + fmtPct(n, all) + " (Escape to cancel)";
+		$("export-scope").textContent = words.writing(fmtBytes(size), fmtPct(n, all));
 		if (!asked && size > LARGE) {
-			const text = "The file will have about " + fmtBytes(size);
-			if (!confirm(text + ". Many viewers cannot open it. Write it?")) return done();
+			if (!confirm(words.largeFile(fmtBytes(size)))) return done();
 			asked = true;
 		}
 		yield;
@@ -213,11 +212,11 @@ export function exportInit() {
 		ext;
 	listen(menu, "toggle", () => {
 		const part = exportPart();
-		$("export-scope").textContent =
-			(range ? "The selected range, " : "What is in view, ") +
-			fmtDur(part.to - part.from) +
-			", " +
-			plural(rowsThreads().length, "thread");
+		$("export-scope").textContent = words.exportScope(
+			!!range,
+			fmtDur(part.to - part.from),
+			rowsThreads().length,
+		);
 		$("export-folded").hidden = $("flame").hidden;
 	});
 	const done = () => {

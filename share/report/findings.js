@@ -5,12 +5,13 @@
 import {meta, pass, passIndex, report} from "./data.js";
 import {$, h, listen} from "./dom.js";
 import {emit} from "./events.js";
-import {fmtAt, plural} from "./format.js";
+import {fmtAt} from "./format.js";
 import {seeTimeline, unhide} from "./layout.js";
 import {max} from "./math.js";
 import {pinLane} from "./pick.js";
 import {loading, store} from "./store.js";
 import {flyToSpan, passDur, setPass, setPin} from "./view.js";
+import * as words from "./words.js";
 
 const mainPass = meta.main_pass || 0;
 const list = report.findings || [];
@@ -89,11 +90,11 @@ function stepper(finding) {
 	let k = 0;
 	const n = finding.places.length,
 		say = () => {
-			button.textContent =
-				(k ? "Place " + (k + 1) + " of " + n : "Worst of " + plural(n, "place")) +
-				", at " +
-				fmtAt(finding.places[k].from_ns, max(1e6, passDur() / 1000)) +
-				(n > 1 ? " ›" : "");
+			button.textContent = words.placeOf(
+				k,
+				n,
+				fmtAt(finding.places[k].from_ns, max(1e6, passDur() / 1000)),
+			);
 		};
 	const button = h("button.link", {
 		onclick: e => {

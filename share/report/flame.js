@@ -4,7 +4,7 @@
 import {$, fill, h, rove} from "./dom.js";
 import {atOnce, emit, inSteps, on, whenQuiet} from "./events.js";
 import {flameBuild, flameModes, reshape} from "./flametree.js";
-import {fmtDur, fmtPct, plural} from "./format.js";
+import {fmtDur, fmtPct} from "./format.js";
 import {FRAME_H, frameButton, framesIn, isLit} from "./frames.js";
 import {max} from "./math.js";
 import {libraryShown, meetingModes, meetingShow, toggleLibrary} from "./meeting.js";
@@ -14,6 +14,7 @@ import {loading, store} from "./store.js";
 import {empty} from "./table.js";
 import {palette} from "./theme.js";
 import {hits, partWords, range} from "./view.js";
+import * as words from "./words.js";
 
 // The graph that is shown. key: of the function that is shown between its callers and callees.
 // mode "": the first one that is offered.
@@ -79,12 +80,7 @@ function* flameFill() {
 			}),
 		),
 		whole
-			? toggle(
-					libraryShown(),
-					"Library frames",
-					"Also functions of Python and of packages",
-					toggleLibrary,
-				)
+			? toggle(libraryShown(), words.libraryFrames, words.libraryFramesHelp, toggleLibrary)
 			: SHAPES.map(([key, text, title]) =>
 					toggle(!!flame[key], text, title, () => {
 						flame[key] = !flame[key];
@@ -94,16 +90,13 @@ function* flameFill() {
 	if (whole) return meetingShow(mode, flameDraw);
 	const {root, part, samples, shown} = yield* flameTree();
 	flame.root = shown;
-	$("flame-note").textContent =
-		"Time " +
-		partWords() +
-		" (" +
-		fmtDur(part.to - part.from) +
-		"): " +
-		(samples === undefined ? "" : "estimated from " + plural(samples, "sample") + ", about ") +
-		fmtDur(root.ns) +
-		". Width is time; callers above, callees below. Click a frame to zoom in." +
-		(hits.text ? " Found: " + fmtDur(litTime(flame.root)) + "." : "");
+	$("flame-note").textContent = words.flameNote({
+		part: partWords(),
+		dur: fmtDur(part.to - part.from),
+		samples,
+		ns: fmtDur(root.ns),
+		found: hits.text && fmtDur(litTime(flame.root)),
+	});
 	flameShow(flame.root);
 	sandwichShow(flame.key, flame.python);
 }
@@ -116,13 +109,9 @@ export function functionShow(key) {
 }
 
 const SHAPES = [
-	[
-		"python",
-		"Python only",
-		"Without native frames: their time is that of the Python call they ran in",
-	],
-	["merged", "Merge threads", "All threads as one"],
-	["inverted", "Inverted", "Innermost functions first"],
+	["python", words.pythonOnly, words.pythonOnlyHelp],
+	["merged", words.mergeThreads, words.mergeThreadsHelp],
+	["inverted", words.inverted, words.invertedHelp],
 ];
 
 // The time in frames that match the search; a match within another one does not count again.
@@ -137,7 +126,7 @@ function flameShow(focus) {
 		{drawn, left} = framesIn(focus);
 	for (const f of drawn) {
 		const {node} = f,
-			text = node === flame.root ? "all shown" : node.name,
+			text = node === flame.root ? words.allShown : node.name,
 			up = f.up && buttons.get(f.up);
 		const button = frameButton({
 			text,
@@ -155,15 +144,11 @@ function flameShow(focus) {
 		if (up) family.get(up).kids.push(button);
 	}
 	const out = [...family.keys()];
-	$("flame-left").textContent = left
-		? "Not drawn, because they are too narrow or too deep: " +
-			plural(left, "frame") +
-			". Click a frame to see those above it."
-		: "";
+	$("flame-left").textContent = left ? words.notDrawn(left) : "";
 	const box = $("flame-body");
 	const depths = [...family.values()].map(f => f.depth);
 	box.style.height = (max(0, ...depths) + 1) * FRAME_H + "px";
-	fill(box, out.length ? out : empty("Nothing of this kind here."));
+	fill(box, out.length ? out : empty(words.nothingOfThisKind));
 	rove(box, (from, key) => {
 		const {up, kids} = family.get(from),
 			row = up ? family.get(up).kids : [from];

@@ -13,11 +13,12 @@ import {SAMPLE_MODES, hasSamples, sampledStacks} from "./samples.js";
 import {HOLD_STATE, RUNNABLE_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
 import {loading, store} from "./store.js";
 import {rowsThreads, shownPart} from "./view.js";
+import * as words from "./words.js";
 
 const FLAME_MODES = [
-	["off-gil", "Waiting for the GIL"],
-	["on-gil", "Holding the GIL"],
-	["off-cpu", "Off the CPU"],
+	["off-gil", words.flameModes.offGil],
+	["on-gil", words.flameModes.onGil],
+	["off-cpu", words.flameModes.offCpu],
 ];
 export const flameModes = () => [...flameExact(), ...(hasSamples() ? SAMPLE_MODES : [])];
 const flameExact = () =>
@@ -97,7 +98,7 @@ function* flameCharge(mode, part) {
 		const byStack = (node, ns, s, i) => {
 			const stack = s.stack ? s.stack[i] : 0;
 			if (rows.length && (ofGil || (!stack && pass().name !== "stacks"))) return false;
-			if (!stack && !ofGil) flameChild(node, ns, "[no stack]");
+			if (!stack && !ofGil) flameChild(node, ns, words.frameWithoutStack);
 			for (const f of stack ? (paths[stack] ||= markedFrames(stack)) : []) {
 				node = flameChild(node, ns, f.name + (f.unsure ? " (?)" : ""));
 				node.native = !(f.flags & FRAME_PYTHON);

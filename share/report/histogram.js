@@ -5,11 +5,12 @@
 
 import {meta, pass, switchInterval} from "./data.js";
 import {$, fill, h, svg} from "./dom.js";
-import {fmtDur, plural} from "./format.js";
+import {fmtDur} from "./format.js";
 import {floor, max, min} from "./math.js";
 import {HIST_SUB} from "./states.js";
 import {store} from "./store.js";
 import {noWait} from "./table.js";
+import * as words from "./words.js";
 
 // A quantile of the waits. It cannot exceed the longest wait, which is known exactly.
 function quantile(hist, q) {
@@ -70,11 +71,11 @@ export function histogramDraw() {
 					svg(
 						"title",
 						{},
-						fmtDur(c) +
-							" of waiting, in waits of " +
-							fmtDur(Math.pow(2, (first + i * group) / HIST_SUB)) +
-							" to " +
+						words.histogramBar(
+							fmtDur(c),
+							fmtDur(Math.pow(2, (first + i * group) / HIST_SUB)),
 							fmtDur(Math.pow(2, (first + (i + 1) * group) / HIST_SUB)),
+						),
 					),
 				),
 			);
@@ -100,11 +101,11 @@ export function histogramDraw() {
 	const [p50, p95, p99] = [0.5, 0.95, 0.99].map(q => quantile(counts, q));
 	/** @type {[string, number][]} */
 	const marked = [
-		["half the time", half],
+		[words.halfTheTime, half],
 		["p50", p50],
 		["p99", p99],
 	];
-	if (!pass().locks) marked.push(["switch interval", meta.switch_interval_ns]);
+	if (!pass().locks) marked.push([words.switchInterval, meta.switch_interval_ns]);
 	// Each label has its own line.
 	marked.forEach(([name, ns], i) => {
 		const at = x(Math.log2(ns) * HIST_SUB),
@@ -124,20 +125,10 @@ export function histogramDraw() {
 			),
 		);
 	});
-	const summary =
-		plural(total, "wait") +
-		": half of the waiting time is in waits longer than " +
-		fmtDur(half) +
-		". Of the waits, half are shorter than " +
-		fmtDur(p50) +
-		", 95 % shorter than " +
-		fmtDur(p95) +
-		", 99 % shorter than " +
-		fmtDur(p99) +
-		".";
+	const summary = words.histogramText(total, fmtDur(half), fmtDur(p50), fmtDur(p95), fmtDur(p99));
 	fill(
 		box,
-		h("p.hint", summary + " (From the buckets: accurate to about 2 %.)"),
+		h("p.hint", summary + words.histogramError),
 		svg(
 			"svg",
 			{

@@ -3,9 +3,10 @@
 
 import {meta, pass, passIndex, report, switchInterval} from "./data.js";
 import {$, code, fill, h, soft, tally} from "./dom.js";
-import {baseName, fmtCount, fmtDur, plural} from "./format.js";
+import {baseName, fmtCount, fmtDur} from "./format.js";
 import {noName, notKnown, pinLane} from "./pick.js";
 import {goToPin, jumpTo, makeTable, threadTag} from "./table.js";
+import * as words from "./words.js";
 
 const rowPlace = r => (r.file || "") + (r.line ? ":" + r.line : "");
 const rowThread = r => pass().threads.findIndex(t => t.tid === r.tid);
@@ -52,23 +53,11 @@ const telling = r =>
 // The places where threads are blocked, or block others, without a GIL.
 function blockedTable() {
 	const rows = report.blocked || [];
-	const what = r =>
-		r.what === "lock"
-			? /^_thread\./.test(r.of)
-				? "waits for a " + r.of
-				: r.of
-					? "waits for the lock of a " + r.of + (r.name ? " (" + r.name + ")" : "")
-					: "waits for a lock"
-			: r.what === "spins"
-				? "spins for " + (r.of ? "the lock of a " + r.of : "a lock")
-				: r.what === "stopped"
-					? "stopped by another thread"
-					: "stops the others";
 	return rows.length
 		? makeTable(
 				[
 					{
-						head: "Function",
+						head: words.functionHead,
 						csv: "function",
 						value: r => r.function || "?",
 						cell: r => [
@@ -76,21 +65,21 @@ function blockedTable() {
 							r.file ? soft(" " + baseName(rowPlace(r))) : null,
 						],
 					},
-					{head: "What", csv: "what", value: what},
+					{head: words.what, csv: "what", value: words.blockedBy},
 					tally(
-						"Times",
+						words.times,
 						"count",
 						r => r.count,
 						r => fmtCount(r.count),
 					),
 					tally(
-						"Time",
+						words.time,
 						"total_ns",
 						r => r.total_ns,
 						r => fmtDur(r.total_ns),
 					),
 					tally(
-						"Longest",
+						words.longest,
 						"longest_ns",
 						r => r.longest_ns,
 						r => fmtDur(r.longest_ns),
@@ -98,7 +87,7 @@ function blockedTable() {
 				],
 				rows,
 				{
-					caption: "Where threads are blocked",
+					caption: words.whereBlocked,
 					hideCaption: !(report.functions || []).length,
 					sort: 3,
 					limit: 15,
@@ -111,18 +100,18 @@ function hogColumns(rows, late) {
 	const off = r => r.held_off_cpu_ns || 0;
 	const columns = [
 		{
-			head: late ? "Function" : "Held until",
+			head: late ? words.functionHead : words.heldUntil,
 			csv: "function",
 			value: r => r.function || r.native || "?",
 			cell: r => [
 				r.function || r.native ? code(r.function || r.native, rowPlace(r)) : notKnown(),
 				r.file ? soft(" " + baseName(rowPlace(r))) : null,
-				r.native && r.function ? [" in ", code(r.native)] : null,
+				r.native && r.function ? [words.beforePlace, code(r.native)] : null,
 				telling(r)
 					? h(
 							"div.soft",
 							{title: rowPlace(r.caller)},
-							"called by ",
+							words.calledBefore,
 							code(r.caller.function),
 							r.caller.file ? " (" + baseName(rowPlace(r.caller)) + ")" : "",
 						)
@@ -130,36 +119,36 @@ function hogColumns(rows, late) {
 			],
 		},
 		{
-			head: "Thread",
+			head: words.thread,
 			csv: "tid",
 			value: r => r.tids.join(" "),
 			cell: r =>
 				r.tids.length > 1
-					? plural(r.tids.length, "thread")
+					? words.threads(r.tids.length)
 					: rowThread(r) < 0
-						? "tid " + r.tid
+						? words.tid(r.tid)
 						: threadTag(rowThread(r)),
 		},
 		tally(
-			"Wait caused",
+			words.waitCaused,
 			"wait_caused_ns",
 			r => r.wait_caused_ns,
 			r => fmtDur(r.wait_caused_ns),
 		),
 		tally(
-			"Holds",
+			words.holds,
 			"holds",
 			r => r.holds,
 			r => fmtCount(r.holds),
 		),
 		tally(
-			"Held",
+			words.held,
 			"hold_ns",
 			r => r.hold_ns,
 			r => fmtDur(r.hold_ns),
 		),
 		tally(
-			"Longest",
+			words.longest,
 			"longest_hold_ns",
 			r => r.longest_hold_ns,
 			r =>
@@ -173,34 +162,25 @@ function hogColumns(rows, late) {
 	if (rows.some(off))
 		columns.push(
 			tally(
-				"Off CPU",
+				words.offCpu,
 				"held_off_cpu_ns",
 				off,
 				r => (off(r) ? fmtDur(off(r)) : "–"),
-				"Held while the holder was off-CPU: asleep, or runnable without a CPU",
+				words.offCpuHelp,
 			),
 		);
 	if (rows.some(r => Number.isFinite(r.gain_ns)))
 		columns.push(
 			tally(
-				"Would save",
+				words.wouldSave,
 				"gain_ns",
 				r => r.gain_ns || 0,
 				r => (Number.isFinite(r.gain_ns) ? fmtDur(r.gain_ns) : "?"),
-				"Estimated wait saved if it released the GIL, see above",
+				words.wouldSaveHelp,
 			),
 		);
 	return columns;
 }
-
-const hogsHint = gains =>
-	"Kept the GIL after a release request (Python asks after " +
-	switchInterval +
-	"): C code, or one long instruction." +
-	(gains
-		? " The wait that a release would save is an estimate: " +
-			"the recording is replayed on its CPUs."
-		: "");
 
 const waitCaused = rows => rows.reduce((n, r) => n + r.wait_caused_ns, 0);
 
@@ -223,31 +203,28 @@ export function hogsDraw() {
 	const unnamed = waitCaused(rowsOf("functions").filter(r => !r.function));
 	const nearlyAll = (waitCaused(all) / 100) * meta.nearly_all_percent;
 	const holders = waitCaused(hogs) >= nearlyAll && hogs.length ? [] : all;
-	const heading = "Functions that held the GIL while others waited";
+	const heading = words.functionsHeld;
 	$("hogs").hidden =
 		!(hogs.length || holders.length || blocked) || passIndex !== (meta.main_pass || 0);
 	fill(
 		$("hogs-h"),
-		hogs.length
-			? "Calls that keep the GIL"
-			: holders.length || !blocked
-				? heading
-				: "Where threads are blocked",
+		hogs.length ? words.hogs : holders.length || !blocked ? heading : words.whereBlocked,
 	);
 	$("hogs-hint").textContent = hogs.length
-		? hogsHint(hogs.some(r => Number.isFinite(r.gain_ns)))
+		? words.hogsHint(
+				switchInterval,
+				hogs.some(r => Number.isFinite(r.gain_ns)),
+			)
 		: holders.length || !blocked
 			? meta.holders_hint
-			: "All waits of a function are one row; the line is that of the longest.";
+			: words.blockedHint;
 	fill(
 		$("hogs-body"),
-		hogs.length
-			? functionsTable(hogs, true, "Calls that kept the GIL while others waited")
-			: null,
+		hogs.length ? functionsTable(hogs, true, words.hogsCaption) : null,
 		hogs.length && holders.length ? [h("h3", heading), h("p.hint", meta.holders_hint)] : null,
 		holders.length ? functionsTable(holders, false, heading) : null,
 		unnamed > 0.01 * waitCaused(all) &&
-			h("p.hint", "Not included: " + fmtDur(unnamed) + " in unknown functions. " + noName()),
+			h("p.hint", words.unknownLeftOut(fmtDur(unnamed), noName())),
 		blocked,
 	);
 }

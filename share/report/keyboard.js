@@ -28,39 +28,7 @@ import {
 	view,
 	zoomAt,
 } from "./view.js";
-
-const KEYS = [
-	["W  S", "zoom in, out (also + and −)"],
-	["A  D  ← →", "move"],
-	["Shift+← Shift+→", "select a range"],
-	["↑ ↓", "previous, next row: shows its span in the middle of the view"],
-	["[  ]", "previous, next wait of the thread"],
-	["F", "fit everything, then the pinned span"],
-	["/", "search; Enter or N next, Shift+N previous"],
-	["K", "keep the pinned thread at the top, or release it (or click its name)"],
-	["Enter", "zoom to the pinned span, or to the longest delay of tasks"],
-	["T", "light or dark"],
-	["Esc", "unpin, clear the range, clear the filter"],
-	["?", "this help"],
-];
-
-const WORDS = [
-	["GIL", "the lock that a thread must hold to run Python code: one at a time"],
-	["holds", "from acquiring the GIL to releasing it"],
-	["waits", "from requesting the GIL to acquiring it"],
-	[
-		"released on request, awaiting the switch",
-		"it released the GIL on request and waits until another one has taken it; part of its wait",
-	],
-	["no GIL", "in C code that released it, or asleep"],
-	["hand-off", "the GIL is free, the next thread not yet running"],
-	["unknown", "before a thread's first event, or records were lost; in no other state"],
-	[
-		"switch interval",
-		"how long Python lets a thread keep the GIL while others wait: 5 ms. " +
-			"Longer holds are C code that does not release the GIL",
-	],
-];
+import * as words from "./words.js";
 
 const STEPS = ["gil", "cpu", "py", "samples", "slot", "tasks"];
 
@@ -172,10 +140,7 @@ function keyDown(e) {
 	act(e);
 	if (act !== ACTIONS.KeyF) fitted = false;
 	say(
-		"Showing " +
-			fmtDur(span()) +
-			" from " +
-			fmtAt(view.from, span() / 100) +
+		words.showing(fmtDur(span()), fmtAt(view.from, span() / 100)) +
 			(pinned
 				? ". " + pinSentence(pinned)
 				: laneAt() >= 0 && !$("tip").hidden
@@ -205,21 +170,16 @@ function helpOpen() {
 			"div.panels",
 			h(
 				"div.panel",
-				h("h3", "Keys"),
-				list(KEYS),
-				h(
-					"p.hint",
-					"Mouse: drag moves, Shift+drag selects a range: who kept whom waiting in it. " +
-						"Ctrl+wheel zooms, double click zooms to a span. " +
-						"Touch: two fingers zoom, hold and drag selects a range.",
-				),
+				h("h3", words.keysTitle),
+				list(words.keys),
+				h("p.hint", words.pointerHelp),
 			),
 			h(
 				"div.panel",
-				h("h3", "Words"),
+				h("h3", words.wordsTitle),
 				h(
 					"dl.words",
-					WORDS.map(([w, text]) => h("div", h("dt", w), h("dd", text))),
+					words.glossary.map(([w, text]) => h("div", h("dt", w), h("dd", text))),
 				),
 			),
 		),

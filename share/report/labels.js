@@ -4,7 +4,7 @@
 import {drawArrows} from "./arrows.js";
 import {gilKnown, gilName, gilText, lifeNs, pass, threadLabel, threadShort} from "./data.js";
 import {groupKey, litRows} from "./findings.js";
-import {fmtAt, fmtDur, fmtPct, niceStep, plural, shorten} from "./format.js";
+import {fmtAt, fmtDur, fmtPct, niceStep, shorten} from "./format.js";
 import {AXIS, GUTTER, PAD, rowOf, timeToX, tl} from "./layout.js";
 import {max, min, round} from "./math.js";
 import {callName, holdDoing, holdersIn, mainHolder, shortCall} from "./pick.js";
@@ -16,6 +16,7 @@ import {palette, threadColor} from "./theme.js";
 import {gilOf, upper} from "./tracks.js";
 import {turns} from "./turns.js";
 import {arranged, hits, notes, passDur, pinned, range, shown, span, view} from "./view.js";
+import * as words from "./words.js";
 
 function ellipsis(c, text, width) {
 	if (c.measureText(text).width <= width) return text;
@@ -81,7 +82,7 @@ function drawAxis(c) {
 		c.fillRect(round(x), AXIS - 7, 1, 5);
 	}
 	c.textAlign = "left";
-	c.fillText("time →", 8, 10);
+	c.fillText(words.timeAxis, 8, 10);
 	for (const t of notes.keys()) {
 		const x = timeToX(t);
 		if (x < GUTTER || x > tl.width) continue;
@@ -110,12 +111,12 @@ function drawHead(c, row, scroll) {
 			? ""
 			: !gilKnown()
 				? t.states && !samplesAlone()
-					? "on CPU " + fmtPct(t.states.running_ns, lifeNs(t))
+					? words.onCpuShare(fmtPct(t.states.running_ns, lifeNs(t)))
 					: ""
 				: t.wait_ns > t.hold_ns
-					? gilText("waits ", "blocked ") + fmtPct(t.wait_ns, lifeNs(t))
+					? gilText(words.waitsFor)(fmtPct(t.wait_ns, lifeNs(t)))
 					: t.hold_ns
-						? gilText("holds ", "stops others ") + fmtPct(t.hold_ns, lifeNs(t))
+						? gilText(words.holdsFor)(fmtPct(t.hold_ns, lifeNs(t)))
 						: "";
 	c.font = SMALL;
 	c.textAlign = "right";
@@ -134,16 +135,16 @@ function drawRowLabel(c, row, y) {
 	if (row.kind === "owner") {
 		c.font = "600 " + FONT;
 		c.fillStyle = palette.ink;
-		c.fillText(ellipsis(c, gilName(row.gil) + " held by", GUTTER - 12), 8, y + row.h / 2);
+		c.fillText(ellipsis(c, words.heldByLane(gilName(row.gil)), GUTTER - 12), 8, y + row.h / 2);
 		if (shown.labels !== false) labelOwners(c, row, y);
 	} else if (row.kind === "process") {
 		c.font = "600 " + SMALL;
-		c.fillText(row.text || "Process " + row.pid, 8, y + row.h / 2 + 2);
+		c.fillText(row.text || words.processOf(row.pid), 8, y + row.h / 2 + 2);
 	} else if (row.kind === "tasks") {
 		c.fillText(ellipsis(c, taskName(row.group), GUTTER - 34), 26, y + row.h / 2);
 	} else if (row.kind === "held") {
 		c.fillText(
-			ellipsis(c, "held by " + threadLabel(row.thread), GUTTER - 34),
+			ellipsis(c, words.heldBy(threadLabel(row.thread)), GUTTER - 34),
 			26,
 			y + row.h / 2,
 		);
@@ -151,21 +152,21 @@ function drawRowLabel(c, row, y) {
 	} else if (row.kind === "slot") {
 		labelSlot(c, row, y);
 	} else if (row.kind === "cpu") {
-		if (!row.head) c.fillText("CPU", 26, y + row.h / 2);
+		if (!row.head) c.fillText(words.cpu, 26, y + row.h / 2);
 	} else if (row.kind === "samples") {
-		if (!row.head) c.fillText("Samples", 26, y + row.h / 2);
+		if (!row.head) c.fillText(words.samplesHead, 26, y + row.h / 2);
 	} else if (row.kind === "counter") {
 		c.fillText(
-			ellipsis(c, pass().counters[row.counter] || "counter", GUTTER - 40),
+			ellipsis(c, pass().counters[row.counter] || words.counter, GUTTER - 40),
 			26,
 			y + row.h / 2,
 		);
 	} else if (row.kind === "py") {
 		const text = row.more
 			? row.more > 0
-				? "+ " + row.more + " more ▾"
-				: "fewer ▴"
-			: row.lead && !row.head && "Python calls";
+				? words.moreRows(row.more)
+				: words.fewerRows
+			: row.lead && !row.head && words.pythonCalls;
 		if (text) c.fillText(ellipsis(c, text, GUTTER - 34), 26, y + row.h / 2);
 		labelCalls(c, row, y);
 	} else if (row.kind === "gil" && shown.labels !== false) {
@@ -252,22 +253,22 @@ function labelSpans(c, row, y) {
 		if (b - a < 48) return;
 		const time = fmtDur(to - from),
 			texts = [
-				(state === HOLD_STATE ? gilText("holds ", "stops others ") : "waits ") + time,
+				state === HOLD_STATE ? gilText(words.holdsFor)(time) : words.waitsFor[0](time),
 				time,
 			];
 		if (state === HOLD_STATE && b - a > 90) {
 			const what = once(s, i, () =>
 				holdDoing(row.thread, from, to, s.stack ? s.stack[i] : 0),
 			);
-			if (what) texts.unshift(what.name + " · holds " + time, what.name + " · " + time);
+			if (what) texts.unshift(words.nameHolds(what.name, time), what.name + " · " + time);
 		} else if (b - a > 120) {
 			const who = once(s, i, () =>
 				mainHolder(holdersIn(from, to, gilOf(s, i), row.thread), to - from),
 			);
 			if (who)
 				texts.unshift(
-					"waits " + time + gilText(" for ", " until released by ") + who.name,
-					"waits " + time + gilText(" for ", ", released by ") + who.short,
+					gilText(words.waitsForWhom)(time, who.name),
+					gilText(words.waitsForShort)(time, who.short),
 				);
 		}
 		pill(c, texts, a, y + row.h / 2, b - a, palette.ink, palette.paper + "e0");
@@ -279,10 +280,10 @@ function labelSlot(c, row, y) {
 	c.font = SMALL;
 	c.fillStyle = palette.soft;
 	const {shift} = row,
-		text = shift === undefined ? plural(row.threads.length, "thread") : "";
+		text = shift === undefined ? words.threads(row.threads.length) : "";
 	c.fillText(
 		text
-			? ellipsis(c, "slot " + (row.n + 1) + ": " + text, GUTTER - 34)
+			? ellipsis(c, words.slotOf(row.n + 1, text), GUTTER - 34)
 			: threadFit(c, row.threads[0], GUTTER - 34),
 		26,
 		y + row.h / 2,

@@ -11,6 +11,7 @@ import {samplesAlone} from "./samples.js";
 import {WAIT_STATE} from "./states.js";
 import {store} from "./store.js";
 import {lifeOf, only, passDur, pinned, rowsThreads, setOnly, shown, span, view} from "./view.js";
+import * as words from "./words.js";
 
 export let GUTTER = 212; // narrower on a small screen, without shares after the names
 export const AXIS = 26;
@@ -83,7 +84,7 @@ const setText = (el, text) => el.textContent === text || (el.textContent = text)
 
 function tellFold(threads, alive) {
 	$("all-threads").hidden = threads.length === alive;
-	setText($("all-threads"), "Show all " + alive + " threads, not just " + LANES_MAX);
+	setText($("all-threads"), words.showAllThreads(alive, LANES_MAX));
 	$("slots").hidden = !tl.many || !gilKnown();
 	$("slots").setAttribute("aria-pressed", String(!!tl.slots));
 	$("aligned").hidden = $("slots").hidden || !tl.slots;
@@ -178,7 +179,7 @@ export function tlLayout() {
 		const short = new Set(tl.slots ? list.filter(isShort) : []);
 		for (const thread of list) if (!short.has(thread)) pileThread(to, thread, guest);
 		if (isAligned()) {
-			pile(to, {kind: "process", text: "From the start of each", h: PROCESS_H});
+			pile(to, {kind: "process", text: words.fromStartOfEach, h: PROCESS_H});
 			for (const i of [...short].sort((a, b) => lifeOf(b) - lifeOf(a)))
 				pile(to, {kind: "slot", threads: [i], shift: pass().threads[i].from_ns, h: SLOT_H});
 		} else
@@ -188,7 +189,7 @@ export function tlLayout() {
 	}
 	if (shown.tasks)
 		for (const group of taskLanes().keys()) {
-			if (!group) pile(to, {kind: "process", text: "Tasks of event loops", h: PROCESS_H});
+			if (!group) pile(to, {kind: "process", text: words.tasksOfLoops, h: PROCESS_H});
 			pile(to, {kind: "tasks", group, h: TASKS_H});
 		}
 	tl.rows = to.rows;

@@ -4,25 +4,15 @@
 
 import {meta, pass, passIndex, report} from "./data.js";
 import {$, code, fill, h, listen, soft} from "./dom.js";
-import {fmtDur, plural} from "./format.js";
+import {fmtDur} from "./format.js";
 import {max} from "./math.js";
 import {pinLane} from "./pick.js";
 import {goToPin, jumpTo} from "./table.js";
 import {loading} from "./store.js";
+import * as words from "./words.js";
 
 const AROUND = [-3, -2, -1, 0, 1, 2, 3]; // a line is shown if one of these is a line with times
 const LINE_FILES = 6; // those that cost most are open at first
-const LINE_COLUMNS = {
-	caused_ns: ["Caused", "how long others waited for the GIL while this line held it"],
-	held_ns: ["Held", "how long this line held the GIL"],
-	waited_ns: ["Waited", "how long threads waited for the GIL in this line"],
-	lock_caused_ns: [
-		"With lock",
-		"how long threads waited for a lock while this line ran in the thread that had it",
-	],
-	lock_wait_ns: ["For locks", "how long threads waited for a lock in this line"],
-};
-
 // On a small screen the rows are no table for CSS, so the roles are given.
 const ROW = {role: "row"},
 	ROWS = {role: "rowgroup"},
@@ -92,7 +82,7 @@ function lineRow(r, last, columns, most) {
 				{role: "cell"},
 				r.text
 					? code("\u00a0".repeat(r.indent) + r.text)
-					: soft(r.times?.function || "", " (its source was not recorded)"),
+					: soft(r.times?.function || "", words.sourceMissing),
 			),
 		),
 	];
@@ -102,18 +92,22 @@ function linesTable(f, columns, most) {
 	return h(
 		"table.lines",
 		{role: "table"},
-		h("caption.visually-hidden", "Lines of " + f.file),
+		h("caption.visually-hidden", words.linesOf(f.file)),
 		h(
 			"thead",
 			ROWS,
 			h(
 				"tr",
 				ROW,
-				h("th", COLUMN, "Line"),
+				h("th", COLUMN, words.line),
 				columns.map(key =>
-					h("th.num", {...COLUMN, title: LINE_COLUMNS[key][1]}, LINE_COLUMNS[key][0]),
+					h(
+						"th.num",
+						{...COLUMN, title: words.lineColumns[key][1]},
+						words.lineColumns[key][0],
+					),
 				),
-				h("th.src", COLUMN, "Source"),
+				h("th.src", COLUMN, words.source),
 			),
 		),
 		h(
@@ -143,7 +137,7 @@ function fileDetails(f, open, columns, most) {
 			el.append(
 				h(
 					"div.scroll",
-					{tabindex: "0", role: "group", "aria-label": "Lines of " + f.file},
+					{tabindex: "0", role: "group", "aria-label": words.linesOf(f.file)},
 					linesTable(f, columns, most),
 				),
 			);
@@ -158,7 +152,7 @@ export function linesDraw() {
 	$("lines").hidden = !lines.length || pass().locks || passIndex !== (meta.main_pass || 0);
 	if ($("lines").hidden || $("lines-body").firstChild) return;
 	const files = filesOf(lines, meta.source || []),
-		columns = Object.keys(LINE_COLUMNS).filter(key => lines.some(l => l[key] > 0)),
+		columns = Object.keys(words.lineColumns).filter(key => lines.some(l => l[key] > 0)),
 		most = lines.reduce((n, l) => max(n, ...columns.map(key => l[key])), 1),
 		left = (report.shortened?.lines ?? lines.length) - lines.length;
 	fill(
@@ -166,11 +160,14 @@ export function linesDraw() {
 		files.map((f, i) =>
 			fileDetails(f, i < LINE_FILES && f.cost * 20 >= files[0].cost, columns, most),
 		),
-		left > 0 && soft("… and " + plural(left, "line") + " more, which cost less."),
+		left > 0 && soft(words.linesLeft(left)),
 	);
 	fill(
 		$("lines-hint"),
-		columns.map(key => [h("b", LINE_COLUMNS[key][0]), ": " + LINE_COLUMNS[key][1] + ". "]),
-		"A hold has the line that ran when its release was requested, or else its last one.",
+		columns.map(key => [
+			h("b", words.lineColumns[key][0]),
+			": " + words.lineColumns[key][1] + ". ",
+		]),
+		words.lineHint,
 	);
 }

@@ -4,7 +4,7 @@
 import {gilName, gilText, meta, nobodyText, pass, report} from "./data.js";
 import {longestIn} from "./details.js";
 import {$, factsList, fill, h, soft, tally} from "./dom.js";
-import {fmtAt, fmtCount, fmtDur, fmtExact, fmtPct, plural} from "./format.js";
+import {fmtAt, fmtCount, fmtDur, fmtExact, fmtPct} from "./format.js";
 import {max, min} from "./math.js";
 import {holdDoing, holdersIn, lanePin, mainHolder, waitersIn} from "./pick.js";
 import {HOLD_STATE} from "./states.js";
@@ -19,6 +19,7 @@ import {
 	threadTag,
 	whoColumn,
 } from "./table.js";
+import * as words from "./words.js";
 
 const LIST = 100;
 
@@ -45,14 +46,14 @@ export function waitsDraw() {
 			? makeTable(
 					[
 						tally(
-							"Waited",
+							words.waited,
 							"wait_ns",
 							r => r.p.to - r.p.from,
 							r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p)),
 						),
 						whoColumn(r => r.p.thread),
 						{
-							head: gilText("Mostly for", "Mainly released by"),
+							head: gilText(words.mostlyFor),
 							csv: "holder",
 							value: r => r.most?.name || othersText(r),
 							cell: r =>
@@ -62,9 +63,9 @@ export function waitsDraw() {
 										? r.most.name
 										: threadTag(r.most.thread),
 						},
-						named && ranColumn("which ran"),
+						named && ranColumn(words.whichRan),
 						tally(
-							"At",
+							words.at,
 							"at_ns",
 							r => r.p.from,
 							r => fmtAt(r.p.from, 1e6),
@@ -72,7 +73,7 @@ export function waitsDraw() {
 					].filter(Boolean),
 					rows,
 					{
-						caption: gilText("The longest waits for the GIL", "The longest waits"),
+						caption: gilText(words.longestWaits),
 						hideCaption: true,
 						sort: 0,
 						limit: 10,
@@ -87,7 +88,7 @@ export function waitsDraw() {
 const othersText = r =>
 	r.who.nobody * 2 > r.p.to - r.p.from || !r.who.list.length
 		? nobodyText()
-		: plural(r.who.list.length, "thread");
+		: words.threads(r.who.list.length);
 
 // The function of the main holder's longest hold in this wait.
 function whatHeld(p, holder) {
@@ -112,22 +113,22 @@ export function holdsDraw() {
 			? makeTable(
 					[
 						tally(
-							gilText("Held", "Stopped"),
+							gilText(words.longestHold),
 							"hold_ns",
 							r => r.p.to - r.p.from,
 							r => jumpTo(fmtDur(r.p.to - r.p.from), () => goToPin(r.p)),
 						),
 						whoColumn(r => r.p.thread),
-						named && ranColumn("ran"),
+						named && ranColumn(words.holderRan),
 						tally(
-							"Wait caused",
+							words.waitCaused,
 							"wait_caused_ns",
 							r => r.caused,
 							r => (r.caused ? fmtDur(r.caused) : "–"),
-							"Summed over the threads that waited",
+							words.summedOverWaiters,
 						),
 						tally(
-							"At",
+							words.at,
 							"at_ns",
 							r => r.p.from,
 							r => fmtAt(r.p.from, 1e6),
@@ -135,14 +136,14 @@ export function holdsDraw() {
 					].filter(Boolean),
 					rows,
 					{
-						caption: gilText("The longest holds of the GIL", "The longest stops"),
+						caption: gilText(words.longestHolds),
 						hideCaption: true,
 						sort: 0,
 						limit: 10,
 						onrow: r => goToPin(r.p),
 					},
 				)
-			: empty(gilText("No thread held the GIL.", "No thread stopped the others.")),
+			: empty(gilText(words.noHold)),
 	);
 }
 
@@ -154,42 +155,35 @@ export function aboutDraw() {
 		if (value !== undefined && value !== null && value !== "")
 			items.push([term, String(value)]);
 	};
-	add("Program", (meta.command || []).join(" "));
+	add(words.program, (meta.command || []).join(" "));
 	add(
-		"Python",
-		[py.implementation, py.version, py.free_threaded ? "(free-threaded)" : "", py.executable]
+		words.python,
+		[py.implementation, py.version, py.free_threaded ? words.freeThreaded : "", py.executable]
 			.filter(Boolean)
 			.join(" "),
 	);
-	add("Recorded", meta.created);
-	add("Host", [meta.host, meta.cpus ? plural(meta.cpus, "CPU") : ""].filter(Boolean).join(" · "));
+	add(words.recorded, meta.created);
 	add(
-		"Recording shown",
+		words.host,
+		[meta.host, meta.cpus ? words.hostCpus(meta.cpus) : ""].filter(Boolean).join(" · "),
+	);
+	add(
+		words.shownHere,
 		p.name +
-			(meta.passes.length > 1
-				? meta.one_run
-					? " (one of two, of one run)"
-					: " (one of two runs, never mixed)"
-				: ""),
+			(meta.passes.length > 1 ? (meta.one_run ? words.oneOfOneRun : words.oneOfTwoRuns) : ""),
 	);
-	add("Length", fmtExact(p.dur_ns));
-	add(
-		"Events",
-		p.events !== undefined
-			? fmtCount(p.events) + (p.lost ? ", " + fmtCount(p.lost) + " lost" : ", none lost")
-			: "",
-	);
-	add("Python calls", p.slices ? fmtCount(p.slices) : p.slices_note);
-	if (p.slices && p.slices_note) add("Calls, note", p.slices_note);
+	add(words.length, fmtExact(p.dur_ns));
+	add(words.events, p.events !== undefined ? fmtCount(p.events) + words.lostEvents(p.lost) : "");
+	add(words.pythonCalls, p.slices ? fmtCount(p.slices) : p.slices_note);
+	if (p.slices && p.slices_note) add(words.callsNote, p.slices_note);
 	p.gils.forEach((g, i) =>
 		add(
 			gilName(i),
-			"held " +
-				fmtPct(g.held_ns, p.dur_ns) +
-				" of the time, wanted " +
-				fmtPct(g.wanted_ns, p.dur_ns) +
-				", hand-off " +
+			words.gilShares(
+				fmtPct(g.held_ns, p.dur_ns),
+				fmtPct(g.wanted_ns, p.dur_ns),
 				fmtDur(g.handover_ns),
+			),
 		),
 	);
 	add("giltracer", report.giltracer);
@@ -207,7 +201,7 @@ export function aboutDraw() {
 					notes.map(c =>
 						h(
 							"li",
-							c.pass && meta.passes.length > 1 ? c.pass + " pass: " : "",
+							c.pass && meta.passes.length > 1 ? words.ofPass(c.pass) : "",
 							c.text || c.code,
 							c.count > 1 ? soft(" (" + fmtCount(c.count) + ")") : null,
 						),

@@ -3,7 +3,7 @@
 
 import {arrowsOf} from "./arrows.js";
 import {asleepDraw, hardlyWaits} from "./asleep.js";
-import {blameDraw, blameTitle} from "./blame.js";
+import {blameDraw} from "./blame.js";
 import {cardMarkdown} from "./card.js";
 import {chainOf} from "./chain.js";
 import {gilKnown, gilText, meta, pass, passIndex, taskLanes} from "./data.js";
@@ -14,7 +14,7 @@ import {exportInit} from "./export.js";
 import {findingsInit} from "./findings.js";
 import {flameInit} from "./flame.js";
 import {flameBuild, reshape} from "./flametree.js";
-import {fmtCount} from "./format.js";
+
 import {hashInit, hashRead} from "./hash.js";
 import {histogramDraw} from "./histogram.js";
 import {hogsDraw} from "./hogs.js";
@@ -57,15 +57,16 @@ import {
 	view,
 	zoomAt,
 } from "./view.js";
+import * as words from "./words.js";
 
 function togglesDraw() {
 	const kinds = [
-		["gil", gilText("GIL", "Locks")],
-		["cpu", "CPU state"],
-		["py", "Python calls"],
-		["counters", "Counters"],
-		["samples", "Samples"],
-		["tasks", "Tasks"],
+		["gil", gilText(words.gilRows)],
+		["cpu", words.cpuRows],
+		["py", words.pythonCalls],
+		["counters", words.counterRows],
+		["samples", words.samplesHead],
+		["tasks", words.tasksHead],
 	];
 	const there = {
 		gil: gilKnown(),
@@ -91,57 +92,44 @@ function togglesDraw() {
 	fill(
 		$("toggles"),
 		kinds.filter(([k]) => there[k]).map(([k, text]) => button(k, text)),
-		button("labels", "Labels"),
+		button("labels", words.labelsSwitch),
 	);
 	const keys = gilKnown()
 		? [
-				[
-					"any",
-					gilText(
-						"holds (the thread’s colour)",
-						"stops the others (the thread’s colour)",
-					),
-				],
-				["wait", gilText("waits", "waits for a lock")],
-				[
-					"swwait",
-					gilText(
-						"released on request, awaiting the switch",
-						"stopped by another thread",
-					),
-				],
+				["any", gilText(words.legendHolds)],
+				["wait", gilText(words.legendWaits)],
+				["swwait", gilText(words.legendSwitch)],
 				...(pass().threads.some(t => t.free_wait_ns)
-					? [["freewait", gilText("takes a free GIL", "spins for a lock")]]
+					? [["freewait", gilText(words.legendFreeWait)]]
 					: []),
-				["none", gilText("no GIL", "free")],
-				["unknown", "unknown"],
+				["none", gilText(words.legendNone)],
+				["unknown", words.unknown],
 			]
 		: [];
 	if (samplesAlone()) keys.push(...SAMPLE_KEYS);
 	else if (store().cpu.length)
 		keys.push(
-			["running", "running"],
-			["runnable", "runnable without a CPU"],
-			["sleeping", "asleep"],
-			["disk", "disk"],
-			...(pass().locks ? [] : [["gilsleep", "asleep for the GIL"]]),
+			["running", words.legendRunning],
+			["runnable", words.legendRunnable],
+			["sleeping", words.legendAsleep],
+			["disk", words.legendDisk],
+			...(pass().locks ? [] : [["gilsleep", words.legendGilSleep]]),
 		);
 	if (taskLanes().length)
-		keys.push(["running", "tasks run"], ["gilsleep", "are late"], ["sleeping", "wait"]);
+		keys.push(
+			["running", words.legendTasks.run],
+			["gilsleep", words.legendTasks.late],
+			["sleeping", words.legendTasks.wait],
+		);
 	legendDraw($("timeline-legend"), keys);
 	if (loading.complete && !store().slices.length && !hasSamples())
-		$("timeline-legend").append(soft(pass().slices_note || "Python calls were not recorded."));
+		$("timeline-legend").append(soft(pass().slices_note || words.noCallsRecorded));
 }
 
 function progressDraw() {
 	const el = $("progress");
-	if (loading.errors.length)
-		el.textContent =
-			"Part of this file cannot be read (" +
-			loading.errors[0] +
-			"): the picture is incomplete.";
-	else
-		el.textContent = loading.complete ? "" : "reading… " + fmtCount(loading.events) + " events";
+	if (loading.errors.length) el.textContent = words.unreadable(loading.errors[0]);
+	else el.textContent = loading.complete ? "" : words.readingEvents(loading.events);
 	el.className = loading.errors.length ? "bad" : "";
 }
 
@@ -160,22 +148,18 @@ function tablesDraw() {
 	fill(
 		$("timeline-h"),
 		pass().locks
-			? "Blocked threads over time"
+			? words.timelineTitles.locks
 			: gilKnown()
-				? "GIL holders over time"
-				: "Thread states over time",
+				? words.timelineTitles.gil
+				: words.timelineTitles.states,
 	);
-	fill($("holds-h"), gilText("Longest holds", "Longest stops"));
-	fill($("blame-h"), blameTitle());
+	fill($("holds-h"), gilText(words.longestHoldsTitle));
 	fill(
 		$("strip-key"),
-		h("b", "Whole recording"),
+		h("b", words.wholeRecording),
 		gilKnown()
-			? [
-					h("span", gilText("colour: holder", "colour: thread stopping others")),
-					h("span", gilText("dark: number of waiters", "dark: number of blocked")),
-				]
-			: !samplesAlone() && h("span", "all threads together"),
+			? [h("span", gilText(words.stripColour)), h("span", gilText(words.stripDark))]
+			: !samplesAlone() && h("span", words.stripStates),
 		gilKnown() && stripChoice(),
 	);
 	document.documentElement.classList.toggle("no-gil", !gilKnown());
@@ -282,7 +266,7 @@ function start() {
 	);
 	addEventListener("DOMContentLoaded", () => {
 		if (loading.ended) return;
-		loading.errors.push("it ends too early");
+		loading.errors.push(words.endsEarly);
 		end();
 	});
 	hashRead();

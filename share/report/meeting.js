@@ -11,12 +11,13 @@ import {isLibrary} from "./library.js";
 import {callPlace} from "./pick.js";
 import {makeTable} from "./table.js";
 import {mix, palette} from "./theme.js";
+import * as words from "./words.js";
 
 const LEVELS = 22; // of either side
 const PAIRS = 12; // rows of the table
 const MEETINGS = {
-	"meet-gil": ["gil", "Waited for the GIL, and what held it", "held the GIL"],
-	"meet-locks": ["locks", "Waited for locks", "meanwhile"],
+	"meet-gil": ["gil", words.meetGil, words.whichHeldGil],
+	"meet-locks": ["locks", words.meetLocks, words.meanwhile],
 };
 const DIFF = "diff";
 
@@ -24,7 +25,7 @@ const DIFF = "diff";
 const meet = {mode: "", sides: [null, null], library: false};
 
 export const meetingModes = () => [
-	...(meta.diff ? [[DIFF, "Waiting caused, before and after"]] : []),
+	...(meta.diff ? [[DIFF, words.meetDiff]] : []),
 	...Object.entries(MEETINGS)
 		.filter(([, [key]]) => passIndex === (meta.main_pass || 0) && meta.meeting?.[key])
 		.map(([mode, [, text]]) => [mode, text]),
@@ -109,7 +110,7 @@ function drawSide(focus, root, y, by, out, choose) {
 			family = {up: f.up && buttons.get(f.up), kids: [], by},
 			el = frameButton({
 				text: node.name,
-				label: `${node.key}, ${fmtDur(node.ns)}, ${fmtPct(node.ns, root.ns)}`,
+				label: [node.key, fmtDur(node.ns), fmtPct(node.ns, root.ns)].join(", "),
 				...f,
 				top: y + by * (f.depth - lead) * FRAME_H,
 				onclick: () => choose(node === focus ? null : node),
@@ -156,18 +157,18 @@ function pairsTable(m, trees, pairs, doing) {
 	});
 	return makeTable(
 		[
-			column("Waited in", r => r.a),
-			column(doing === "meanwhile" ? "Meanwhile" : "Which " + doing, r => r.b),
+			column(words.waitedIn, r => r.a),
+			column(doing, r => r.b),
 			tally(
-				"Time",
+				words.time,
 				"ns",
 				r => r.ns,
 				r => fmtDur(r.ns),
-				"summed over the threads that waited",
+				words.summedOverThreads,
 			),
 		],
 		list,
-		{caption: "Pairs of stacks", hideCaption: true, sort: 2, limit: PAIRS},
+		{caption: words.pairsOfStacks, hideCaption: true, sort: 2, limit: PAIRS},
 	);
 }
 
@@ -194,16 +195,16 @@ function meetingDraw(mode, redraw) {
 		"button.meet-bar",
 		{
 			style: "top:" + above + "px;height:" + BAR + "px",
-			title: up || down ? "Show all" : null,
+			title: up || down ? words.showWhole : null,
 			onclick: () => {
 				meet.sides = [null, null];
 				redraw();
 			},
 		},
-		"waited " + fmtDur(trees[0].root.ns),
-		up && [" in ", h("b", up.name)],
-		down && [key === "locks" ? ", " : " for ", h("b", down.name)],
-		(up || down) && soft(" · of " + fmtDur(m.ns) + " · show all"),
+		words.waitedFor(fmtDur(trees[0].root.ns)),
+		up && [words.beforePlace, h("b", up.name)],
+		down && [key === "locks" ? words.meetForLock : words.meetForHolder, h("b", down.name)],
+		(up || down) && soft(words.ofWhole(fmtDur(m.ns))),
 	);
 	family.set(bar, {kids: []});
 	left += drawSide(focus[1], trees[1].root, above + BAR + 1, 1, family, choose(1));
@@ -221,14 +222,8 @@ function meetingDraw(mode, redraw) {
 			return all.find(b => family.get(b).by === outward && !family.get(b).up) || null;
 		return outward === by ? kids[0] : parent || bar;
 	});
-	$("flame-note").textContent =
-		"The whole recording. Above the bar, the stacks that waited; below it, what others " +
-		"executed meanwhile: width is the time waited, summed over threads. Choose a frame to " +
-		"see only what it waited for, or what waited for it." +
-		(m.cut_ns ? " Of " + fmtDur(m.cut_ns) + ", only the threads are told apart." : "");
-	$("flame-left").textContent = left
-		? "Frames that are too narrow or too deep are not drawn. Choose a frame to see them."
-		: "";
+	$("flame-note").textContent = words.meetNote(m.cut_ns ? fmtDur(m.cut_ns) : "");
+	$("flame-left").textContent = left ? words.meetNotDrawn : "";
 	fill($("sandwich"), pairsTable(m, trees, pairs, doing));
 }
 
@@ -264,10 +259,10 @@ function diffDraw(redraw) {
 			[was, is] = sums.get(node) || [0, 0],
 			change = (is - was) / Math.max(is, was, 1e-9),
 			by = (is < was ? "−" : "+") + points(Math.abs(is - was)),
-			text = (node === root ? "all" : node.name) + " " + by;
+			text = (node === root ? words.diffAll : node.name) + " " + by;
 		const el = frameButton({
 			text,
-			label: `${text}: ${points(was)} → ${points(is)} of the recording`,
+			label: words.diffFrame(text, points(was), points(is)),
 			...f,
 			top: f.depth * FRAME_H,
 			color: mix(
@@ -299,13 +294,12 @@ function diffDraw(redraw) {
 	});
 	fill(
 		$("flame-note"),
-		"The waiting that stacks caused, as a share of each recording. Width: the larger one; ",
-		h("b.more", "red"),
-		": more in B, ",
-		h("b.less", "blue"),
-		": less.",
+		words.diffNote(
+			t => h("b.more", t),
+			t => h("b.less", t),
+		),
 	);
-	$("flame-left").textContent = left ? "Frames that are too narrow are not drawn." : "";
+	$("flame-left").textContent = left ? words.diffNotDrawn : "";
 	fill($("sandwich"));
 }
 

@@ -13,31 +13,7 @@ import {loading, store} from "./store.js";
 import {gilOf, upper} from "./tracks.js";
 import {turns} from "./turns.js";
 import {flyTo, flyToSpan, pinned, rowsThreads, setPin, span, view} from "./view.js";
-
-const GIL_WORDS = [
-	"unknown",
-	"no GIL",
-	"holds the GIL",
-	"waits for the GIL",
-	"released on request, awaiting the switch",
-	"takes the GIL, which is free",
-];
-const LOCK_WORDS = [
-	"unknown",
-	"free",
-	"stops the others",
-	"waits for a lock",
-	"stopped by another thread",
-	"spins for a lock",
-];
-const CPU_WORDS = [
-	"unknown",
-	"running",
-	"runnable without a CPU",
-	"asleep",
-	"uninterruptible (disk)",
-	"asleep for the GIL",
-];
+import * as words from "./words.js";
 
 /** @type {(kind: "gil" | "cpu", thread: number, t: number) => LanePin | null} */
 export function pinLane(kind, thread, t) {
@@ -237,8 +213,7 @@ function calledIn(thread, from, to) {
 		return {
 			name: shortCall(call),
 			place:
-				callPlace(call) ||
-				(outer ? "in " + shortCall(outer) + ", " + callPlace(outer) : ""),
+				callPlace(call) || (outer ? words.inOuter(shortCall(outer), callPlace(outer)) : ""),
 		};
 	}
 	return null;
@@ -253,11 +228,8 @@ function frameOf(stack) {
 
 // The reason why there is no name of the function that ran.
 export const noName = () =>
-	pass().slices
-		? "No Python call was recorded there" + (pass().slices_note && ": " + pass().slices_note)
-		: (pass().slices_note || "Python calls were not recorded") +
-			", and no probe read a Python frame there";
-export const notKnown = () => h("span.soft", {title: noName()}, "not known");
+	pass().slices ? words.noCallThere(pass().slices_note) : words.noFrameThere(pass().slices_note);
+export const notKnown = () => h("span.soft", {title: noName()}, words.notKnown);
 
 // The same as elements: the name, then the place.
 export const doingText = d =>
@@ -335,7 +307,8 @@ export function waitersIn(from, to, gil, except) {
 }
 
 /** @type {(p: LanePin) => string[]} */
-export const stateWords = p => (p.kind === "gil" ? gilText(GIL_WORDS, LOCK_WORDS) : CPU_WORDS);
+export const stateWords = p =>
+	p.kind === "gil" ? gilText([words.gilStates, words.lockStates]) : words.cpuStates;
 
 /** @type {(p: Pin) => string} */
 export function pinTitle(p) {
@@ -349,9 +322,10 @@ export function pinTitle(p) {
  * @type {(p: Pin) => string}
  */
 export const pinTime = p =>
-	(p.kind === "samples" ? "sampled" : fmtDur(p.to - p.from)) +
-	" at " +
-	fmtAt(p.from, span() / 1000);
+	words.durAt(
+		p.kind === "samples" ? words.sampled : fmtDur(p.to - p.from),
+		fmtAt(p.from, span() / 1000),
+	);
 
 /** @type {(p: Pin) => string} */
 export const pinHead = p =>
@@ -374,7 +348,7 @@ export function nextWait(by) {
 		by,
 		isWait,
 	);
-	if (!to) return say("No " + (by > 0 ? "later" : "earlier") + " wait of " + threadLabel(thread));
+	if (!to) return say(words.noSuchWait(by > 0, threadLabel(thread)));
 	const pin = lanePin("gil", thread, to);
 	setPin(pin);
 	reveal(pin);

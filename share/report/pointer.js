@@ -5,7 +5,7 @@
 import {gilText, pass, threadLabel} from "./data.js";
 import {$, fill, h, listen, soft} from "./dom.js";
 import {emit, on} from "./events.js";
-import {fmtDur, fmtPct, plural} from "./format.js";
+import {fmtDur, fmtPct} from "./format.js";
 import {AXIS, GUTTER, timeToX, tl, tlBox, tlCanvas, xToTime} from "./layout.js";
 import {laneTotals} from "./lod.js";
 import {max, min} from "./math.js";
@@ -45,6 +45,7 @@ import {
 	view,
 	zoomAt,
 } from "./view.js";
+import * as words from "./words.js";
 
 const EDGE = 5; // px around an edge of the range within which the edge can be dragged
 const LONG_PRESS_MS = 450; // a finger that is held for this long selects
@@ -109,38 +110,34 @@ function tipText(hit) {
 	} else if (p.to - p.from < dt * 2 && p.kind !== "py") {
 		const lane = (p.kind === "gil" ? store().gil : store().cpu)[p.thread];
 		const sum = laneTotals(lane, hit.t - dt * 2, hit.t + dt * 2);
-		const words = stateWords(p);
+		const states = stateWords(p);
 		lines.push(
 			soft(
-				"around here: " +
-					Array.from(sum, (ns, i) => (ns ? words[i] + " " + fmtPct(ns, 4 * dt) : ""))
+				words.aroundHere(
+					Array.from(sum, (ns, i) => (ns ? states[i] + " " + fmtPct(ns, 4 * dt) : ""))
 						.filter(Boolean)
 						.join(", "),
+				),
 			),
 		);
 	} else if (p.kind === "gil" && p.state >= WAIT_STATE && p.state !== FREE_STATE) {
 		const who = mainHolder(holdersIn(p.from, p.to, p.gil, p.thread), p.to - p.from);
-		if (who)
-			lines.push(h("span", gilText("mainly for ", "mainly released by "), h("b", who.name)));
+		if (who) lines.push(h("span", gilText(words.mainlyFor), h("b", who.name)));
 	} else if (p.kind === "gil" && p.state === HOLD_STATE) {
 		const what = holdDoing(p.thread, p.from, p.to, p.stack),
 			n = waitersIn(p.from, p.to, p.gil, p.thread).length;
-		if (what) lines.push(h("span", "ran ", doingText(what)));
-		if (n) lines.push(h("span", plural(n, "thread") + gilText(" waited", " stood")));
+		if (what) lines.push(h("span", words.ranBefore, doingText(what)));
+		if (n) lines.push(h("span", gilText(words.waitedMeanwhile)(n)));
 	}
 	if (pinned && p.from !== pinned.from && !hit.row.shift)
 		lines.push(
-			soft(
-				fmtDur(Math.abs(p.from - pinned.from)) +
-					(p.from < pinned.from ? " before" : " after") +
-					" the start of the pinned slice",
-			),
+			soft(words.fromPinned(fmtDur(Math.abs(p.from - pinned.from)), p.from < pinned.from)),
 		);
 	const line = queuedText(p);
 	if (line) lines.push(h("span", line));
 	if (p.kind === "py") lines.push(soft(callPlace(callName(p.name))));
-	if (p.waker >= 0) lines.push(h("span", "woken by ", threadLabel(p.waker)));
-	if (p.cpu >= 0) lines.push(soft("CPU " + p.cpu));
+	if (p.waker >= 0) lines.push(h("span", words.wokenBefore, threadLabel(p.waker)));
+	if (p.cpu >= 0) lines.push(soft(words.cpuNumber(p.cpu)));
 	return lines;
 }
 

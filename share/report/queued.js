@@ -11,6 +11,7 @@ import {store} from "./store.js";
 import {makeTable, shareItem, threadTag} from "./table.js";
 import {palette, threadColor} from "./theme.js";
 import {upper} from "./tracks.js";
+import * as words from "./words.js";
 
 // The rows of a pinned runnable span, most time first: {cpu, owner, ns}.
 function queuedRows(p) {
@@ -25,7 +26,7 @@ function queuedRows(p) {
 const ownerThread = owner => (owner > 1 && owner % 2 === 0 ? owner / 2 - 1 : -1);
 
 function ownerText(owner) {
-	if (owner < 2) return owner ? "nobody" : "cannot be told";
+	if (owner < 2) return owner ? words.nobody : words.cannotTell[0];
 	return owner % 2 ? store().names.cpus[(owner - 3) / 2] || "?" : threadLabel(ownerThread(owner));
 }
 
@@ -45,19 +46,19 @@ export const queuedCpus = p =>
 				.filter(c => c >= 0),
 		),
 	]
-		.map(c => "CPU " + c)
-		.join(" and ");
+		.map(words.cpuNumber)
+		.join(words.andBetween);
 
 export function queuedText(p) {
 	const rows = queuedRows(p);
 	return rows.length
-		? "runnable, queued on " +
-				(queuedCpus(p) || "a CPU") +
-				", used by " +
+		? words.queuedOn(
+				queuedCpus(p) || words.aCpu,
 				rows
 					.slice(0, 3)
 					.map(r => ownerText(r.owner) + " " + fmtPct(r.ns, p.to - p.from))
-					.join(", ")
+					.join(", "),
+			)
 		: null;
 }
 
@@ -68,7 +69,7 @@ export function queuedPanel(p) {
 	return rows.length
 		? h(
 				"div.panel",
-				h("h3", "CPU used meanwhile by"),
+				h("h3", words.cpuUsedMeanwhile),
 				h(
 					"ol.shares",
 					rows.map(r => {
@@ -80,7 +81,7 @@ export function queuedPanel(p) {
 							h(
 								"span",
 								thread < 0 ? ownerText(r.owner) : threadTag(thread),
-								several ? soft(" CPU " + r.cpu) : null,
+								several ? soft(" ", words.cpuNumber(r.cpu)) : null,
 							),
 						);
 					}),
@@ -101,9 +102,9 @@ export function starvedDraw() {
 		total = all.reduce((sum, r) => sum + r.runnable_ns, 0);
 	pass().threads.forEach((t, i) => of.set(t.tid, crowdOf(i)));
 	for (const r of all) {
-		const rest = r.tid === null && "others",
+		const rest = r.tid === null && words.others,
 			who = rest || of.get(r.tid),
-			by = rest || of.get(r.by_tid) || r.by_name || "nobody, or not known";
+			by = rest || of.get(r.by_tid) || r.by_name || words.nobodyOrUnknown;
 		// A program may have a number for its name.
 		const key = list.indexOf(who) + " " + list.indexOf(by) + " " + by,
 			row = sums.get(key);
@@ -118,25 +119,25 @@ export function starvedDraw() {
 			? makeTable(
 					[
 						{
-							head: "Runnable thread",
+							head: words.runnableThread,
 							csv: "thread",
 							value: r => text(r.who, crowdLabel),
 							cell: r => text(r.who, crowdTag),
 						},
 						{
-							head: "CPU used by",
+							head: words.cpuUsedBy,
 							csv: "by",
 							value: r => text(r.by, crowdLabel),
 							cell: r => text(r.by, crowdTag),
 						},
 						tally(
-							"For",
+							words.forTime,
 							"runnable_ns",
 							r => r.ns,
 							r => fmtDur(r.ns),
 						),
 						tally(
-							"Share of runnable time",
+							words.shareOfRunnable,
 							"share",
 							r => r.ns,
 							r => fmtPct(r.ns, total),
@@ -144,7 +145,7 @@ export function starvedDraw() {
 					],
 					[...sums.values()],
 					{
-						caption: "Runnable time without a CPU, by who used it",
+						caption: words.starvedCaption,
 						hideCaption: true,
 						sort: 2,
 						limit: 10,

@@ -6,7 +6,7 @@ import {blameTitle, holderName} from "./blame.js";
 import {HANDOVER, gilKnown, gilText, nobodyText, pass, threadLabel} from "./data.js";
 import {$, click, fill, h, soft, tally} from "./dom.js";
 import {inSteps, on, whenQuiet} from "./events.js";
-import {fmtCount, fmtDur, fmtExact, fmtPct, plural} from "./format.js";
+import {fmtCount, fmtDur, fmtExact, fmtPct} from "./format.js";
 import {laneTotals} from "./lod.js";
 import {max, min} from "./math.js";
 import {doingText, holdDoing, notKnown, pinLane, releasersIn} from "./pick.js";
@@ -16,6 +16,7 @@ import {goToPin, jumpTo, makeTable, threadTag, whoColumn} from "./table.js";
 import {gilOf, upper} from "./tracks.js";
 import {turns} from "./turns.js";
 import {flyTo, range, rowsThreads, setRange} from "./view.js";
+import * as words from "./words.js";
 
 const RANGE_NAMED = 5000; // the most holds whose function is looked up
 const PAIRS_MAX = 1000; // the most pairs in the table
@@ -157,16 +158,16 @@ function rangeThreadsTable(part) {
 		.map(i => ({i, gil: sumOf(st.gil, i, GIL_STATES), cpu: sumOf(st.cpu, i, CPU_STATES)}))
 		.filter(r => (known ? r.gil : r.cpu).some(x => x > 0));
 	const col = (head, csv, f) =>
-		rows.some(f) && tally(head, csv, f, r => fmtDur(f(r)) + " (" + fmtPct(f(r), d) + ")");
+		rows.some(f) && tally(head, csv, f, r => words.withShare(fmtDur(f(r)), fmtPct(f(r), d)));
 	const columns = [
 		whoColumn(r => r.i),
 		...(known
 			? [
-					col(gilText("Holds", "Stops others"), "hold_ns", r => r.gil[2]),
-					col(gilText("Waits", "Blocked"), "wait_ns", r => r.gil[3] + r.gil[4]),
-					col("Free wait", "free_wait_ns", r => r.gil[FREE_STATE]),
-					col(gilText("No GIL", "Free"), "no_gil_ns", r => r.gil[1]),
-					col("Unknown", "unknown_ns", r => r.gil[0]),
+					col(gilText(words.rangeHolds), "hold_ns", r => r.gil[2]),
+					col(gilText(words.rangeWaits), "wait_ns", r => r.gil[3] + r.gil[4]),
+					col(words.rangeFreeWait, "free_wait_ns", r => r.gil[FREE_STATE]),
+					col(gilText(words.rangeNone), "no_gil_ns", r => r.gil[1]),
+					col(words.unknownHead, "unknown_ns", r => r.gil[0]),
 				]
 			: []),
 		...(st.cpu.length
@@ -176,7 +177,7 @@ function rangeThreadsTable(part) {
 			: []),
 	].filter(Boolean);
 	return makeTable(columns, rows, {
-		caption: "Time per thread",
+		caption: words.timePerThread,
 		sort: max(
 			1,
 			columns.findIndex(c => c.csv === "wait_ns"),
@@ -192,20 +193,20 @@ function rangeBlameTable(all) {
 	return makeTable(
 		[
 			{
-				head: gilText("Held", "Released by"),
+				head: gilText(words.pairHolder),
 				csv: "holder",
 				value: r => holderName(r.holder),
 				cell: r => (r.holder === HANDOVER ? soft(nobodyText()) : threadTag(r.holder)),
 			},
-			whoColumn(r => r.waiter, gilText("Waited", "Blocked"), "waiter"),
+			whoColumn(r => r.waiter, gilText(words.pairWaiter), "waiter"),
 			tally(
-				"For",
+				words.forTime,
 				"wait_ns",
 				r => r.ns,
 				r => fmtDur(r.ns),
 			),
 			tally(
-				"Of its wait",
+				words.ofItsWait,
 				"share",
 				r => r.ns / waited.get(r.waiter),
 				r => fmtPct(r.ns, waited.get(r.waiter)),
@@ -214,9 +215,7 @@ function rangeBlameTable(all) {
 		rows,
 		{
 			caption: blameTitle(),
-			note:
-				rows.length < all.length &&
-				": the " + fmtCount(PAIRS_MAX) + " largest of " + plural(all.length, "pair"),
+			note: rows.length < all.length && words.largestPairs(PAIRS_MAX, all.length),
 			sort: 2,
 			limit: 8,
 		},
@@ -229,59 +228,57 @@ function rangeFunctionsTable(rows) {
 	return makeTable(
 		[
 			{
-				head: "Held by",
+				head: words.heldByHead,
 				csv: "function",
 				value: r => (r.what ? r.what.name : "?"),
 				cell: r => (r.what ? doingText(r.what) : notKnown()),
 			},
 			{
-				head: "Thread",
+				head: words.thread,
 				value: r => [...r.threads].map(threadLabel).join(" "),
 				cell: r =>
 					r.threads.size > 1
-						? plural(r.threads.size, "thread")
+						? words.threads(r.threads.size)
 						: threadTag(r.longest.thread),
 			},
 			tally(
-				"Wait caused",
+				words.waitCaused,
 				"wait_caused_ns",
 				r => r.caused,
 				r => fmtDur(r.caused),
 			),
 			tally(
-				"Holds",
+				words.holds,
 				"holds",
 				r => r.holds,
 				r => fmtCount(r.holds),
 			),
 			tally(
-				"Held",
+				words.held,
 				"hold_ns",
 				r => r.held,
 				r => fmtDur(r.held),
 			),
 			tally(
-				"Longest",
+				words.longest,
 				"longest_hold_ns",
 				r => r.longest.to - r.longest.from,
 				r => jump(r.longest),
 			),
 		],
 		rows,
-		{caption: "Functions that held the GIL while others waited", sort: 2, limit: 8},
+		{caption: words.functionsHeld, sort: 2, limit: 8},
 	);
 }
 
 const rangeFill = inSteps(function* (part) {
 	const box = h("div.panels", gilKnown() ? h("p.hint", "…") : null);
-	fill($("range-h"), "Selected range · " + fmtDur(part.to - part.from));
-	const hint =
-		"From " +
-		fmtExact(part.from) +
-		" to " +
-		fmtExact(part.to) +
-		": " +
-		fmtExact(part.to - part.from);
+	fill($("range-h"), words.rangeTitle(fmtDur(part.to - part.from)));
+	const hint = words.rangeHint(
+		fmtExact(part.from),
+		fmtExact(part.to),
+		fmtExact(part.to - part.from),
+	);
 	fill($("range-body"), h("p.hint", hint));
 	yield;
 	fill($("range-body"), h("p.hint", hint), rangeThreadsTable(part), box);

@@ -14,6 +14,7 @@ import {store} from "./store.js";
 import {palette, threadColor} from "./theme.js";
 import {tlRedraw} from "./timeline.js";
 import {turns} from "./turns.js";
+import * as words from "./words.js";
 
 const TURNS_MAX = 24; // the most holds in one wait; those in the middle are left out
 const SHOWN = 6; // the most threads
@@ -40,7 +41,7 @@ function holdsDuring(w) {
 const ran = x => {
 	const pin = pinLane("gil", x.thread, (x.from + x.to) / 2),
 		what = holdDoing(x.thread, x.from, x.to, pin ? pin.stack : 0);
-	return what ? ", in " + what.name + (what.place ? " (" + what.place + ")" : "") : "";
+	return what ? "," + words.inFunction(what) : "";
 };
 
 // How long the thread had been runnable without a CPU when it took the GIL.
@@ -66,41 +67,29 @@ export function stepsOf(w) {
 			t: first.from,
 			holder: first.thread,
 			wants: [],
-			text: threadLabel(first.thread) + " has the GIL" + ran(first) + ".",
+			text: words.stepHas(threadLabel(first.thread), ran(first)),
 		});
-	say(w.from, first ? first.thread : -1, me + " asks for the GIL and waits.");
+	say(w.from, first ? first.thread : -1, words.stepAsks(me));
 	const asks = w.from + meta.switch_interval_ns;
 	let asked = asks >= w.to;
 	const left = holds.length - TURNS_MAX;
 	holds.forEach((x, k) => {
 		if (left > 0 && k >= TURNS_MAX / 2 && k < TURNS_MAX / 2 + left) {
-			if (k === TURNS_MAX / 2)
-				say(x.from, x.thread, left + " more holds of other threads are left out.");
+			if (k === TURNS_MAX / 2) say(x.from, x.thread, words.stepLeftOut(left));
 			return;
 		}
 		const name = threadLabel(x.thread);
-		if (x !== first) say(x.from, x.thread, name + " takes the GIL" + ran(x) + ".");
+		if (x !== first) say(x.from, x.thread, words.stepTakes(name, ran(x)));
 		if (!asked && asks < x.to && asks >= x.from) {
 			asked = true;
-			say(
-				asks,
-				x.thread,
-				"After " +
-					switchInterval +
-					" without a change of holder, Python asks for a release " +
-					"(not recorded: the moment follows from the switch interval).",
-			);
+			say(asks, x.thread, words.stepRequest(switchInterval));
 		}
 		if (x.to >= w.to) return;
 		const next = holds[k + 1] ? holds[k + 1].from : w.to;
 		say(
 			x.to,
 			-1,
-			name +
-				" releases the GIL after " +
-				fmtDur(x.to - x.from) +
-				(next > x.to ? "; it is free for " + fmtDur(next - x.to) : "") +
-				".",
+			words.stepReleases(name, fmtDur(x.to - x.from), next > x.to ? fmtDur(next - x.to) : ""),
 		);
 	});
 	const late = runnableBefore(w.thread, w.from, w.to);
@@ -108,12 +97,7 @@ export function stepsOf(w) {
 		t: w.to,
 		holder: w.thread,
 		wants: [],
-		text:
-			me +
-			" gets the GIL after " +
-			fmtDur(w.to - w.from) +
-			(late ? ", of which it was runnable without a CPU for " + fmtDur(late) : "") +
-			".",
+		text: words.stepGets(me, fmtDur(w.to - w.from), late ? fmtDur(late) : ""),
 	});
 	return out;
 }
@@ -183,7 +167,7 @@ function stage(cast, step, before) {
 				svg(
 					"text",
 					{x: BOX / 2, y: 84, "text-anchor": "middle"},
-					has ? "has the GIL" : wants ? "waits" : "",
+					has ? words.stageHas : wants ? words.stageWaits : "",
 				),
 			);
 		}),
@@ -222,14 +206,14 @@ export function replayPanel(p) {
 			);
 		fill(
 			box,
-			h("h3", "Replay of this wait"),
+			h("h3", words.replayTitle),
 			stage(outside ? [...cast, step.holder] : cast, step, by ? steps[n - by] : null),
 			h("p", h("b", "+" + fmtExact(max(0, step.t - w.from)) + "  "), step.text),
 			h(
 				"p.under",
-				go("‹ Step back", n - 1),
-				go("Next step ›", n + 1),
-				h("span.soft", n + 1 + " of " + steps.length),
+				go(words.stepBack, n - 1),
+				go(words.stepNext, n + 1),
+				h("span.soft", words.stepNumber(n + 1, steps.length)),
 			),
 		);
 		rove(box, (from, k, buttons) => buttons[{ArrowLeft: 0, ArrowRight: 1}[k]]);
@@ -241,7 +225,7 @@ export function replayPanel(p) {
 		show(min(n, steps.length - 1), 0);
 	};
 	if (shownAt && shownAt.key === key) begin(shownAt.n);
-	else fill(box, h("button", {onclick: () => begin(0)}, "Replay the hand-over, step by step"));
+	else fill(box, h("button", {onclick: () => begin(0)}, words.replayOpen));
 	return box;
 }
 

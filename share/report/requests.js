@@ -7,13 +7,14 @@ import {crowdLabel, crowdOf} from "./crowds.js";
 import {pass, passIndex} from "./data.js";
 import {$, code, fill, h, listen, soft, svg, tally} from "./dom.js";
 import {emit, inSteps, on, whenQuiet} from "./events.js";
-import {fmtDur, fmtPct, plural} from "./format.js";
+import {fmtDur, fmtPct} from "./format.js";
 import {isLibrary} from "./library.js";
 import {floor, max, min} from "./math.js";
 import {callName, callPlace, pinCall, shortCall} from "./pick.js";
 import {loading, store} from "./store.js";
 import {goToPin, jumpTo, makeTable} from "./table.js";
 import {mix, palette} from "./theme.js";
+import * as words from "./words.js";
 
 const CALLS = 12; // a function with fewer has no fast half to compare with
 const MANY = 100000; // nor does one with more come from requests
@@ -76,14 +77,11 @@ function* callsOf(id) {
 	return calls.sort((a, b) => a.to - a.from - (b.to - b.from));
 }
 
-const whatOf = p => (p.what ? " in " + p.what.name : "");
-
 // The words for a part, which are the same for all threads.
 function causeOf(p) {
-	if (p.kind === "gil")
-		return p.what ? "waits for the GIL, held" + whatOf(p) : "waits for the GIL, held for short";
-	if (p.kind === "released") return CAUSES.released[0] + " " + crowdLabel(crowdOf(p.who));
-	return CAUSES[p.kind][0] + (p.asleep ? whatOf(p) : "");
+	if (p.kind === "gil") return p.what ? words.gilHeldIn(p.what.name) : words.gilHeldForShort;
+	if (p.kind === "released") return words.causeBy("released", crowdLabel(crowdOf(p.who)), false);
+	return words.causes[p.kind] + (p.asleep && p.what ? words.insideOf(p.what.name) : "");
 }
 
 // The mean time of calls by cause: Map of {kind, ns}. parts: of each call, in order.
@@ -119,7 +117,7 @@ function causesOf(fast, slow) {
 		rest = rows.splice(CAUSES_SHOWN);
 	if (rest.length)
 		rows.push({
-			text: plural(rest.length, "other cause"),
+			text: words.otherCauseCount(rest.length),
 			kind: "unknown",
 			fast: rest.reduce((n, r) => n + r.fast, 0),
 			slow: rest.reduce((n, r) => n + r.slow, 0),
@@ -134,7 +132,7 @@ function causesOf(fast, slow) {
 					? mix(palette.wait, palette.ink, 0.45)
 					: row.kind === "released"
 						? palette.disk
-						: palette[CAUSES[row.kind][1]];
+						: palette[CAUSES[row.kind]];
 	return rows;
 }
 
@@ -170,10 +168,10 @@ function histogram(calls) {
 	return svg(
 		"svg",
 		{
-			viewBox: `0 0 ${W} ${H + 18}`,
+			viewBox: "0 0 " + W + " " + (H + 18),
 			role: "img",
 			class: "hist req-hist",
-			"aria-label": "Durations",
+			"aria-label": words.durations,
 		},
 		bins.map((n, i) =>
 			svg("rect", {
@@ -224,15 +222,19 @@ function answer(f, calls, slow, rows) {
 		most = rows.filter(r => r.slow - r.fast > more / 10).slice(0, 3);
 	return h(
 		"p.req-answer",
-		"The slowest " + slow.length + " of " + plural(calls.length, "call") + " of ",
-		code(shortCall(f.name)),
-		" take " + fmtDur(slowNs) + " on average, those of the fast half " + fmtDur(fastNs) + ". ",
+		words.slowCalls(
+			slow.length,
+			calls.length,
+			code(shortCall(f.name)),
+			fmtDur(slowNs),
+			fmtDur(fastNs),
+		),
 		most.length > 0 && [
-			"Of the " + fmtDur(more) + " more, ",
+			words.ofTheMore(fmtDur(more)),
 			most.map((r, i) => [
 				i ? ", " : "",
 				h("b", fmtDur(r.slow - r.fast)),
-				" " + r.text + " (" + fmtPct(r.slow - r.fast, more) + ")",
+				" " + words.withShare(r.text, fmtPct(r.slow - r.fast, more)),
 			]),
 			".",
 		],
@@ -250,11 +252,11 @@ const requestsDraw = inSteps(function* () {
 			h(
 				"option",
 				{value: x.name, selected: x === f},
-				shortCall(x.name) + " (" + callPlace(x.name) + "), " + plural(x.count, "call"),
+				words.requestChoice(shortCall(x.name), callPlace(x.name), x.count),
 			),
 		),
 	);
-	$("requests-note").textContent = "Reading…";
+	$("requests-note").textContent = words.readingRequests;
 	const calls = yield* callsOf(f.id),
 		slow = calls.slice(-max(1, Math.ceil(calls.length / 20))),
 		fast = calls.slice(0, floor(calls.length / 2)),
@@ -275,9 +277,11 @@ const requestsDraw = inSteps(function* () {
 	}
 	$("requests-note").textContent =
 		fast.length > EXAMINED || slow.length > EXAMINED
-			? `The causes are of ${examined.fast.length} of the ${fast.length} fast calls and ` +
-				`of ${examined.slow.length} of the ${slow.length} slow ones.`
-			: "The causes are those of all these calls.";
+			? words.someExamined(
+					[examined.fast.length, fast.length],
+					[examined.slow.length, slow.length],
+				)
+			: words.allExamined;
 	fill(
 		$("requests-body"),
 		answer(f, calls, slow, rows),
@@ -285,7 +289,7 @@ const requestsDraw = inSteps(function* () {
 			"div.panels",
 			h(
 				"div.panel",
-				h("h3", "Durations"),
+				h("h3", words.durations),
 				histogram(calls),
 				h(
 					"p.hint",
@@ -293,45 +297,41 @@ const requestsDraw = inSteps(function* () {
 						"p" + q * 100 + " " + fmtDur(quantile(calls, q)),
 						" · ",
 					]),
-					"longest " + fmtDur(quantile(calls, 1)),
+					words.longestCall(fmtDur(quantile(calls, 1))),
 				),
-				h("h3", "Fast half, on average"),
+				h("h3", words.fastOnAverage),
 				barOf(rows, "fast", most),
-				h("h3", "Slowest 5 %, on average"),
+				h("h3", words.slowOnAverage),
 				barOf(rows, "slow", most),
 				makeTable(
 					[
 						{
-							head: "Cause",
+							head: words.cause,
 							value: r => r.text,
 							cell: r => [h("i.dot", {style: "background:" + r.color}), " " + r.text],
 						},
 						...["fast", "slow"].map(key =>
 							tally(
-								key === "fast" ? "Fast half" : "Slowest 5 %",
+								key === "fast" ? words.fastHalf : words.slowest,
 								key + "_ns",
 								r => r[key],
 								r => fmtDur(r[key]),
 							),
 						),
 						tally(
-							"Difference",
+							words.difference,
 							"difference_ns",
 							r => r.slow - r.fast,
 							r => (r.slow < r.fast ? "−" : "") + fmtDur(Math.abs(r.slow - r.fast)),
 						),
 					],
 					rows,
-					{caption: "Time of a call by cause", hideCaption: true, sort: 3},
+					{caption: words.requestsCaption, hideCaption: true, sort: 3},
 				),
 			),
 			h(
 				"div.panel",
-				h(
-					"h3",
-					"The slowest " + worst.length,
-					soft(", from their start; colours as in the table"),
-				),
+				h("h3", words.theSlowest(worst.length), soft(words.coloursAsInTable)),
 				h("ol.req-list", lines),
 			),
 		),

@@ -4,7 +4,7 @@
 import {pass} from "./data.js";
 import {$, fill, soft} from "./dom.js";
 import {on, perFrame} from "./events.js";
-import {fmtAt, fmtPct, plural} from "./format.js";
+import {fmtAt, fmtPct} from "./format.js";
 import {
 	eachSample,
 	hasSamples,
@@ -16,6 +16,7 @@ import {
 import {loading} from "./store.js";
 import {makeTable, stackList, whoColumn} from "./table.js";
 import {pinned, range, rowsThreads, span, view} from "./view.js";
+import * as words from "./words.js";
 
 const middleOf = part => (part.from + part.to) / 2;
 
@@ -42,41 +43,34 @@ function sampledDraw() {
 		.map(thread => ({thread, s: sampleAt(thread, at)}))
 		.filter(r => r.s);
 	const {count, hz, missed, torn} = pass().samples;
-	$("sampled-note").textContent =
-		plural(count, "sample") +
-		" at " +
-		hz +
-		" Hz" +
-		(missed ? ", " + missed + " missed" : "") +
-		(torn ? ", " + plural(torn, "stack") + " dropped" : "") +
-		". Shares, marked ~, are estimates of " +
-		(range ? "the selected range" : "the part in view") +
-		"; stacks are those of the sample nearest to " +
-		fmtAt(at, span() / 1000) +
-		(pinned
-			? "."
-			: " (the middle of " +
-				(range ? "the range" : "the view") +
-				"; click the timeline to choose a moment).");
+	$("sampled-note").textContent = words.samplesNote({
+		count,
+		hz,
+		missed,
+		torn,
+		range: !!range,
+		pinned: !!pinned,
+		at: fmtAt(at, span() / 1000),
+	});
 	const text = (head, value, cell) => ({head, value, cell});
 	fill(
 		$("sampled-body"),
 		makeTable(
 			[
 				whoColumn(r => r.thread),
-				text("At that moment", r => sampleWords(r.s.what)),
+				text(words.atThatMoment, r => sampleWords(r.s.what)),
 				text(
-					"Python stack, innermost first",
+					words.innermostFirst,
 					r =>
 						frames(r)
 							.map(f => f.name + " " + f.place)
 							.join("; "),
-					r => (r.s.stack ? stackList(frames(r)) : soft("no Python frame")),
+					r => (r.s.stack ? stackList(frames(r)) : soft(words.noPythonFrame)),
 				),
-				text("Estimated shares", r => sampledShares(r.thread, part.from, part.to)),
+				text(words.estimatedShares, r => sampledShares(r.thread, part.from, part.to)),
 			],
 			rows,
-			{caption: "What every thread did", hideCaption: true, sort: 1, limit: 200},
+			{caption: words.sampledCaption, hideCaption: true, sort: 1, limit: 200},
 		),
 	);
 }

@@ -9,30 +9,14 @@ import {store} from "./store.js";
 import {palette, rgba, threadColor} from "./theme.js";
 import {upper} from "./tracks.js";
 import {passDur, rowsThreads, view} from "./view.js";
+import * as words from "./words.js";
 
 const FOUND_HOLDS = 2;
 const FOUND_WAITS = 3;
 const FOUND_RUNS = 4;
 const FOUND_UNKNOWN = 12;
 
-// Indexed by what; FORMAT.md has the numbers.
-const FOUND_WORDS = [
-	"",
-	"its stack changed while it was read",
-	"has the GIL",
-	"waits for the GIL",
-	"runnable without the GIL",
-	"asleep: a lock",
-	"asleep: network",
-	"asleep: poll, select",
-	"asleep: file or pipe",
-	"asleep: sleep",
-	"asleep: a process",
-	"asleep",
-	"unknown",
-];
-
-export const sampleWords = what => FOUND_WORDS[what] || "";
+export const sampleWords = what => words.sampleStates[what] || "";
 export const hasSamples = () => !!pass().samples;
 
 // Whether only samples were recorded, so that no lane has data.
@@ -42,10 +26,10 @@ export const samplesAlone = () =>
 	pass().threads.every(t => !t.states || t.states.unknown_ns === t.total_ns);
 
 export const SAMPLE_KEYS = [
-	["ink", "sample: has the GIL"],
-	["wait", "waits for it"],
-	["running", "runnable without it"],
-	["sleeping", "asleep"],
+	["ink", words.legendSample.has],
+	["wait", words.legendSample.waits],
+	["running", words.legendSample.runnable],
+	["sleeping", words.legendSample.asleep],
 ];
 
 const foundColor = (what, thread) =>
@@ -128,9 +112,9 @@ export function paintSamples(row, r, x0, y, w, hgt, dt, unit) {
 // The flame graphs of samples. Each sample stands for one period, so that widths are estimates of
 // times.
 export const SAMPLE_MODES = [
-	["s-holds", "Sampled: has the GIL"],
-	["s-waits", "Sampled: waits for it"],
-	["s-all", "Sampled: all"],
+	["s-holds", words.sampleModes.holds],
+	["s-waits", words.sampleModes.waits],
+	["s-all", words.sampleModes.all],
 ];
 
 /** @type {{[mode: string]: (what: number) => boolean}} */
@@ -150,7 +134,7 @@ export function sampledStacks(mode, part, add) {
 		eachSample(thread, part.from, part.to, (time, what, stack) => {
 			if (!wanted(what)) return;
 			n++;
-			add(thread, ns, stack ? sampledFrames(stack) : [{name: "[no Python frame]"}]);
+			add(thread, ns, stack ? sampledFrames(stack) : [{name: words.frameOfSample}]);
 		});
 	return n;
 }

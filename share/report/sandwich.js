@@ -12,6 +12,7 @@ import {callPlace, shortCall} from "./pick.js";
 import {partCosts} from "./range.js";
 import {makeTable} from "./table.js";
 import {partWords, shownPart} from "./view.js";
+import * as words from "./words.js";
 
 // {modes: [{mode, text, total, self}], callers, callees}. The last
 // two are lists of {key, name, ns: by mode}. A call within another one of the same function does
@@ -65,9 +66,9 @@ const sandwichTable = (caption, rows, modes) =>
 			{
 				head: caption,
 				csv: "function",
-				value: r => r.name || "(outermost)",
+				value: r => r.name || words.outermost,
 				cell: r => [
-					r.name ? code(r.name, r.key) : soft("(outermost)"),
+					r.name ? code(r.name, r.key) : soft(words.outermost),
 					soft(" " + callPlace(r.key)),
 				],
 			},
@@ -90,16 +91,16 @@ export const sandwichShow = inSteps(function* (key, python) {
 	if (!modes.some(m => m.total)) return fill($("sandwich"));
 	const facts = modes
 		.filter(m => m.total)
-		.map(m => [m.text, fmtDur(m.total) + ", by itself " + fmtDur(m.self)]);
+		.map(m => [m.text, words.byItself(fmtDur(m.total), fmtDur(m.self))]);
 	const draw = () =>
 		fill(
 			$("sandwich"),
-			h("h3", shortCall(key) + " between its callers and callees, " + partWords()),
+			h("h3", words.sandwichTitle(shortCall(key), partWords())),
 			factsList(facts),
 			h(
 				"div.panels",
-				sandwichTable("Callers", callers, modes),
-				callees.length ? sandwichTable("Callees", callees, modes) : null,
+				sandwichTable(words.callerHead, callers, modes),
+				callees.length ? sandwichTable(words.calleeHead, callees, modes) : null,
 			),
 		);
 	draw();
@@ -108,9 +109,9 @@ export const sandwichShow = inSteps(function* (key, python) {
 	const [caused, unknown] = causedBy((yield* partCosts(shownPart())).functions, key);
 	if (!caused) return;
 	facts.push([
-		"Waits caused",
-		fmtDur(caused) + " in holds that mostly ran it",
-		unknown > 0 && ", and up to " + fmtDur(unknown) + " in unknown functions",
+		words.waitsCaused,
+		words.causedInHolds(fmtDur(caused)),
+		unknown > 0 && words.causedAtMost(fmtDur(unknown)),
 	]);
 	draw();
 });

@@ -5,7 +5,7 @@
 import {gilKnown, pass, threadLabel} from "./data.js";
 import {$, click, listen} from "./dom.js";
 import {emit, inSteps, on, whenQuiet} from "./events.js";
-import {fmtDur, plural} from "./format.js";
+import {fmtDur} from "./format.js";
 import {openFor, seeTimeline, tlCanvas, tlLayout, unhide} from "./layout.js";
 import {floor, max, min} from "./math.js";
 import {callPin, callPlace, lanePin, reveal, shortCall, timeOfCalls} from "./pick.js";
@@ -13,6 +13,7 @@ import {HOLD_STATE} from "./states.js";
 import {store} from "./store.js";
 import {upper} from "./tracks.js";
 import {hits, passDur, pinned, setPin, setThreadHits, setView, span, view} from "./view.js";
+import * as words from "./words.js";
 
 // By id, whether part(name) contains the text; null if no call's name does.
 function litNames(low, part) {
@@ -48,10 +49,12 @@ export function searchRun() {
 			});
 		else if (!searchSpans(low) && threads.length) setThreadHits(i => threads.includes(i));
 		$("found").textContent = hits.count
-			? plural(hits.count, hits.lit ? "call" : gilKnown() ? "hold" : "span")
+			? (hits.lit ? words.calls : gilKnown() ? words.holdsFound : words.spansFound)(
+					hits.count,
+				)
 			: threads.length
-				? plural(threads.length, "thread")
-				: "nothing found";
+				? words.threads(threads.length)
+				: words.nothingFound;
 	} else {
 		$("found").textContent = "";
 	}

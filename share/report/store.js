@@ -8,6 +8,7 @@ import {emit} from "./events.js";
 import {max, min} from "./math.js";
 import {CPU_STATES, GIL_STATES, HIST_SUB} from "./states.js";
 import {Lane, Track} from "./tracks.js";
+import * as words from "./words.js";
 
 class PassStore {
 	/** @type {Lane[]} */
@@ -106,7 +107,7 @@ function workersStart() {
 		const w = new Worker(url);
 		w.onmessage = e => received(e.data);
 		w.onerror = e => {
-			loading.errors.push(e.message || "the worker failed");
+			loading.errors.push(e.message || words.workerFailed);
 			received({sections: []});
 		};
 		workers.push(w);

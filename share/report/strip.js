@@ -13,6 +13,7 @@ import {Raster} from "./raster.js";
 import {samplesAlone} from "./samples.js";
 import {palette, rgba} from "./theme.js";
 import {MIN_SPAN, fitView, flyTo, hits, passDur, setView, span, view} from "./view.js";
+import * as words from "./words.js";
 
 const STRIP_H = 64;
 const strip = {raster: null, gil: null}; // gil: {of: the pass, index}, if one was chosen
@@ -35,7 +36,7 @@ export const stripChoice = () =>
 	h(
 		"select",
 		{
-			"aria-label": "GIL shown for the whole recording",
+			"aria-label": words.gilOfStrip,
 			onchange: e => {
 				strip.gil = {of: pass(), index: +e.target.value};
 				stripDraw();
@@ -45,7 +46,7 @@ export const stripChoice = () =>
 			h(
 				"option",
 				{value: i, selected: i === stripGil() || null},
-				gilName(i) + ", held " + fmtPct(g.held_ns, passDur()),
+				words.gilHeld(gilName(i), fmtPct(g.held_ns, passDur())),
 			),
 		),
 	);

@@ -5,12 +5,13 @@
 import {gilText, threadLabel} from "./data.js";
 import {code, copyText, fill, h, listen, rove, soft, stepInTable, toward} from "./dom.js";
 import {emit} from "./events.js";
-import {NAME_FIT, fmtCount, fmtDur, fmtPct, shorten} from "./format.js";
+import {NAME_FIT, fmtDur, fmtPct, shorten} from "./format.js";
 import {seeTimeline, tl, tlBox, unhide} from "./layout.js";
 import {max, min} from "./math.js";
 import {notKnown} from "./pick.js";
 import {nameHash, threadColor} from "./theme.js";
 import {flyToSpan, setPin} from "./view.js";
+import * as words from "./words.js";
 
 // The order of the tables that the reader has sorted, by name: {sort, up}.
 export const sorts = new Map();
@@ -119,7 +120,7 @@ export function makeTable(columns, rows, options) {
 		);
 		rove(body, stepInTable);
 		more.hidden = limit >= sorted.length;
-		more.textContent = "Show all " + fmtCount(sorted.length);
+		more.textContent = words.showAll(sorted.length);
 	}
 	draw();
 	return h("div.table", table, h("p.under", more, copyButtons(columns, rows)));
@@ -128,15 +129,15 @@ export function makeTable(columns, rows, options) {
 // The table as text, for files and for pasting into a spreadsheet.
 export const copyButtons = (columns, rows) =>
 	[
-		["Copy as CSV", ","],
-		["as TSV", "\t"],
+		[words.copyCsv, ","],
+		[words.copyTsv, "\t"],
 	].map(([text, comma]) => {
 		const button = h(
 			"button.more",
 			{
 				onclick: () => {
 					copyText(tableText(columns, rows, comma));
-					button.textContent = "Copied";
+					button.textContent = words.copied;
 					setTimeout(() => {
 						button.textContent = text;
 					}, 1500);
@@ -164,7 +165,7 @@ export const threadTag = (index, most = NAME_FIT) =>
 	h(
 		"button.thread",
 		{
-			title: threadLabel(index) + ": show in the timeline",
+			title: words.showInTimeline(threadLabel(index)),
 			onclick: () => showThread(index),
 		},
 		h("i.dot", {style: "background:" + threadColor(index)}),
@@ -186,7 +187,7 @@ export const stackList = frames =>
 	);
 
 // A column of threads, a column of the functions that ran, and texts for empty tables.
-export const whoColumn = (of, head = "Thread", csv = head) => ({
+export const whoColumn = (of, head = words.thread, csv = head) => ({
 	head,
 	csv,
 	value: r => threadLabel(of(r)),
@@ -199,8 +200,7 @@ export const ranColumn = head => ({
 	cell: r => (r.what ? code(r.what.name, r.what.name + " " + r.what.place) : notKnown()),
 });
 export const empty = text => h("p.empty", text);
-export const noWait = () =>
-	empty(gilText("No thread waited for the GIL.", "No thread was blocked."));
+export const noWait = () => empty(gilText(words.noWait));
 
 export function showThread(index) {
 	unhide(index);

@@ -4,7 +4,7 @@
 
 import {meta, pass, report, taskLanes, threadLabel} from "./data.js";
 import {$, code, fill, h, soft, tally} from "./dom.js";
-import {fmtAt, fmtCount, fmtDur, plural} from "./format.js";
+import {fmtAt, fmtCount, fmtDur} from "./format.js";
 import {seeTimeline, tl, tlBox} from "./layout.js";
 import {max, min} from "./math.js";
 import {callPlace} from "./pick.js";
@@ -12,12 +12,13 @@ import {cpuPens} from "./raster.js";
 import {jumpTo, makeTable} from "./table.js";
 import {upper} from "./tracks.js";
 import {flyToSpan, view} from "./view.js";
+import * as words from "./words.js";
 
 const TASK_STATES = ["running", "late", "waiting", "unknown"];
 const groupOf = i => report.tasks.groups[i];
 const placedCall = name => name.replace(/\((?:.*\/)?([^/]*:\d+)\)$/, "($1)");
 export const taskName = i =>
-	groupOf(i).named ? groupOf(i).name : placedCall(groupOf(i).name || "unknown function");
+	groupOf(i).named ? groupOf(i).name : placedCall(groupOf(i).name || words.unknownFunction);
 
 // A lane, with the times of its levels, the running sums of each kind, and the largest number of
 // tasks that ran or were late.
@@ -71,22 +72,17 @@ function whyLate(d) {
 	if (d.loop_tid === null) return "";
 	const loop = threadOfTid(d.loop_tid);
 	if (d.gil_wait_ns * 2 >= d.ns)
-		return (
-			loop +
-			" waited for the GIL for " +
-			fmtDur(d.gil_wait_ns) +
-			(d.holder_tid === null
-				? ""
-				: ", mostly while " +
-					threadOfTid(d.holder_tid) +
-					" held it" +
-					(d.holder_function ? " in " + d.holder_function : ""))
+		return words.lateByGil(
+			loop,
+			fmtDur(d.gil_wait_ns),
+			d.holder_tid === null ? "" : threadOfTid(d.holder_tid),
+			d.holder_function || "",
 		);
 	if (d.function)
-		return loop + " spent " + fmtDur(d.function_ns) + " in " + placedCall(d.function);
+		return words.lateByFunction(loop, fmtDur(d.function_ns), placedCall(d.function));
 	return d.slept_ns
-		? loop + " was in its selector for " + fmtDur(d.slept_ns) + ", asleep or without a CPU"
-		: loop + " began " + plural(d.other_steps, "other step");
+		? words.lateBySelector(loop, fmtDur(d.slept_ns))
+		: words.lateBySteps(loop, d.other_steps);
 }
 
 export function taskTip(i, t) {
@@ -100,7 +96,7 @@ export function taskTip(i, t) {
 	};
 	return [
 		h("b", taskName(i)),
-		groupOf(i).loop !== "asyncio" && soft("on " + groupOf(i).loop),
+		groupOf(i).loop !== "asyncio" && soft(words.onLoop(groupOf(i).loop)),
 		ns &&
 			h(
 				"span",
@@ -108,16 +104,8 @@ export function taskTip(i, t) {
 					.map(number)
 					.join(", "),
 			),
-		ns && !lane.exact && soft("on average over " + fmtDur(ns)),
-		d &&
-			h(
-				"span",
-				"longest late: " +
-					fmtDur(d.ns) +
-					(d.inferred ? " (inferred)" : "") +
-					" at " +
-					fmtAt(d.at_ns, 1e6),
-			),
+		ns && !lane.exact && soft(words.averageOver(fmtDur(ns))),
+		d && h("span", words.longestLate(fmtDur(d.ns), d.inferred, fmtAt(d.at_ns, 1e6))),
 		d && whyLate(d) && soft(whyLate(d)),
 	];
 }
@@ -146,17 +134,10 @@ export function tasksDraw() {
 		left = meta.tasks.groups > lanes.length;
 	fill(
 		$("tasks-note"),
-		plural(count, "task") + ", " + plural(steps, "step"),
-		". Late: ready, but the event loop’s thread was busy or waited for the GIL.",
-		inferred > 0 &&
-			" Of late, " +
-				fmtDur(inferred) +
-				" is inferred: the callback that woke the task also waited for the loop.",
-		unknown > 0 &&
-			" For " +
-				fmtDur(unknown) +
-				" it is unknown whether tasks on uvloop, or greenlets, waited or were late.",
-		left && " The timeline shows the " + lanes.length + " groups with the most delay.",
+		words.tasksNote(count, steps),
+		inferred > 0 && words.lateInferred(fmtDur(inferred)),
+		unknown > 0 && words.lateUnknown(fmtDur(unknown)),
+		left && words.groupsShown(lanes.length),
 	);
 	const column = (head, key, title, text = fmtDur) =>
 		tally(
@@ -177,31 +158,27 @@ export function tasksDraw() {
 		makeTable(
 			[
 				{
-					head: "Task",
+					head: words.task,
 					value: r => taskName(r.i),
 					cell: r => code(taskName(r.i), r.g.name),
 				},
-				{head: "Loop", value: r => r.g.loop},
-				{head: "Waits at", value: place},
-				column("Tasks", "tasks", "", fmtCount),
-				column("Steps", "steps", "", fmtCount),
-				column("Running", "running_ns"),
-				column("Waiting", "waiting_ns"),
-				column("Late", "late_ns"),
-				column(
-					"GIL wait",
-					"late_gil_wait_ns",
-					"Of late: the event loop’s thread waited for the GIL",
-				),
-				column("Unknown", "unknown_ns", "It is not known whether they waited or were late"),
-				tally("Longest delay", "longest_late_ns", ns, r =>
+				{head: words.loop, value: r => r.g.loop},
+				{head: words.waitsAt, value: place},
+				column(words.tasksHead, "tasks", "", fmtCount),
+				column(words.steps, "steps", "", fmtCount),
+				column(words.running, "running_ns"),
+				column(words.waiting, "waiting_ns"),
+				column(words.late, "late_ns"),
+				column(words.gilWait, "late_gil_wait_ns", words.gilWaitHelp),
+				column(words.unknownHead, "unknown_ns", words.unknownHelp),
+				tally(words.longestDelay, "longest_late_ns", ns, r =>
 					ns(r) ? jumpTo(fmtDur(ns(r)), () => goToLate(r.i)) : "–",
 				),
-				{head: "because", wide: true, value: why},
+				{head: words.because, wide: true, value: why},
 			],
 			groups.map((g, i) => ({g, i})),
 			{
-				caption: "Tasks of event loops",
+				caption: words.tasksOfLoops,
 				hideCaption: true,
 				sort: 7,
 				limit: 10,

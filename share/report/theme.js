@@ -8,6 +8,7 @@ import {gilKnown, pass, threadName} from "./data.js";
 import {$, click, listen} from "./dom.js";
 import {emit} from "./events.js";
 import {round} from "./math.js";
+import * as words from "./words.js";
 
 // The colours of the threads and crowds that hold and wait most; all others share a grey.
 const IDENTITY = {
@@ -21,9 +22,9 @@ const IDENTITY = {
 
 // The names of the colours of style.css that the canvases use.
 const PAINTS =
-	"paper ink soft line accent other wait waitAlt swwaitAlt freewait unknown unknownAlt none " +
-	"dead hit noneRun running runnable runnableAlt sleeping disk diskAlt gilsleep gilsleepAlt " +
-	"more less";
+	"paper,ink,soft,line,accent,other,wait,waitAlt,swwaitAlt,freewait,unknown,unknownAlt,none," +
+	"dead,hit,noneRun,running,runnable,runnableAlt,sleeping,disk,diskAlt,gilsleep,gilsleepAlt," +
+	"more,less";
 
 export const palette = {};
 let darkNow = false;
@@ -108,10 +109,10 @@ function applyTheme() {
 	const set = document.documentElement.dataset.theme;
 	darkNow = set ? set === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 	const css = getComputedStyle(document.documentElement);
-	for (const name of PAINTS.split(" "))
+	for (const name of PAINTS.split(","))
 		palette[name] = css.getPropertyValue("--" + name).match(/#\w{6}/g)[darkNow ? 1 : 0];
 	document.documentElement.dataset.shade = darkNow ? "dark" : "light";
-	$("theme").textContent = darkNow ? "Light" : "Dark";
+	$("theme").textContent = darkNow ? words.light : words.dark;
 	const base = [
 		"#7aa6c8",
 		"#8fbfae",

@@ -6,41 +6,37 @@ import {crowdTag} from "./crowdtag.js";
 import {gilKnown, gilText, lifeNs, meta, pass} from "./data.js";
 import {$, fill, h, tally} from "./dom.js";
 import {emit} from "./events.js";
-import {fmtCount, fmtDur, fmtPct} from "./format.js";
+import {fmtDur, fmtPct} from "./format.js";
 import {max, min} from "./math.js";
 import {pinLane} from "./pick.js";
 import {empty, goToPin, jumpTo, makeTable, whoColumn} from "./table.js";
 import {threadColor} from "./theme.js";
 import {shown} from "./view.js";
+import * as words from "./words.js";
 
 // The part of the time without the GIL in which a thread waited for locks of the program.
 const lockNs = t => (pass().locks ? 0 : t.lock_wait_ns || 0);
-const LOCKS = "no GIL, waits for a lock of the program";
 
 // The parts of a bar. With CPU states, the time without the GIL is divided further.
 function barParts(t) {
 	const st = t.states,
 		lock = lockNs(t),
 		parts = [
-			["hold", gilText("holds the GIL", "stops the others"), t.hold_ns],
-			["wait", gilText("waits for the GIL", "is blocked"), t.wait_ns],
-			["freewait", gilText("takes a free GIL", "spins for a lock"), t.free_wait_ns],
+			["hold", gilText(words.barHold), t.hold_ns],
+			["wait", gilText(words.barWait), t.wait_ns],
+			["freewait", gilText(words.barFreeWait), t.free_wait_ns],
 		];
 	const known = st && st.running_ns + st.runnable_ns + st.sleeping_ns + st.uninterruptible_ns > 0;
 	if (known && meta.state_detect) {
 		// The time without the GIL is divided by the CPU states of the thread, in proportion.
 		const running = max(0, min(t.no_gil_ns - lock, st.running_ns - t.hold_ns));
-		parts.push(["none-run", gilText("no GIL, on a CPU", "free, on a CPU"), running]);
-		parts.push([
-			"none-sleep",
-			gilText("no GIL, asleep or not on a CPU", "free, asleep or not on a CPU"),
-			t.no_gil_ns - lock - running,
-		]);
+		parts.push(["none-run", gilText(words.barNoneRun), running]);
+		parts.push(["none-sleep", gilText(words.barNoneSleep), t.no_gil_ns - lock - running]);
 	} else {
-		parts.push(["none", gilText("no GIL", "free"), t.no_gil_ns - lock]);
+		parts.push(["none", gilText(words.barNone), t.no_gil_ns - lock]);
 	}
-	parts.push(["none-lock", LOCKS, lock]);
-	parts.push(["unknown", "unknown", t.unknown_ns - (t.suspended_ns || 0)]);
+	parts.push(["none-lock", words.locksOfProgram, lock]);
+	parts.push(["unknown", words.unknown, t.unknown_ns - (t.suspended_ns || 0)]);
 	return parts;
 }
 
@@ -108,7 +104,7 @@ function statesDraw() {
 					value: r => ns(r, "running_ns"),
 					cell: shares,
 					wide: true,
-					title: "Shares of its life",
+					title: words.sharesOfLife,
 				},
 				...there.map(c =>
 					tally(
@@ -120,7 +116,7 @@ function statesDraw() {
 					),
 				),
 				tally(
-					"Total",
+					words.total,
 					"total_ns",
 					r => r.t.total_ns,
 					r => fmtDur(r.t.total_ns),
@@ -128,7 +124,7 @@ function statesDraw() {
 			],
 			rows,
 			{
-				caption: "Per thread: shares of its lifetime by state",
+				caption: words.statesCaption,
 				hideCaption: true,
 				sort: 2,
 				limit: 8,
@@ -159,14 +155,14 @@ export function threadsDraw() {
 	// What a share leaves out is another column's or counts for nothing.
 	const share = (r, c) => fmtPct(r.t[c.key] - ((c.minus && r.t[c.minus]) || 0), lifeNs(r.t));
 	const there = [
-		{head: "Thread", value: r => crowdLabel(r.c), cell: r => crowdTag(r.c)},
+		{head: words.thread, value: r => crowdLabel(r.c), cell: r => crowdTag(r.c)},
 		{
 			head: "",
 			csv: "bar",
 			value: r => r.t.wait_ns,
 			cell: r => bar(r.t, threadColor(r.i)),
 			wide: true,
-			title: "Shares of its life",
+			title: words.sharesOfLife,
 		},
 		...p.columns.map(c =>
 			tally(
@@ -178,18 +174,18 @@ export function threadsDraw() {
 			),
 		),
 		tally(
-			"Lifetime",
+			words.lifetime,
 			"total_ns",
 			r => r.t.total_ns,
 			r => fmtDur(r.t.total_ns),
-			"Lifetime within the recording",
+			words.lifetimeHelp,
 		),
 	];
 	fill(
 		$("threads-body"),
 		rows.length
 			? makeTable(there, rows, {
-					caption: "Per thread: shares of its lifetime, longest wait first",
+					caption: words.threadsCaption,
 					hideCaption: true,
 					sort: there.findIndex(c => c.csv === "wait_ns"),
 					limit: 8,
@@ -203,7 +199,7 @@ export function threadsDraw() {
 						"data-total": r.t.total_ns,
 					}),
 				})
-			: empty("No thread was recorded."),
+			: empty(words.noThread),
 		many
 			? h(
 					"p.under",
@@ -216,35 +212,23 @@ export function threadsDraw() {
 								emit("link");
 							},
 						},
-						shown.each
-							? "Group similar names"
-							: "Show each of the " + fmtCount(p.threads.length) + " threads",
+						shown.each ? words.groupNames : words.showEach(p.threads.length),
 					),
 				)
 			: null,
 	);
 	legendDraw($("threads-legend"), [
-		["hold", gilText("holds the GIL (its colour)", "stops the others (its colour)")],
-		["wait", gilText("waits for the GIL", "is blocked: waits for a lock, or is stopped")],
-		...(p.threads.some(t => t.free_wait_ns)
-			? [
-					[
-						"freewait",
-						gilText(
-							"takes a free GIL: tracing overhead or scheduling delay",
-							"spins: tries again and again to get a lock",
-						),
-					],
-				]
-			: []),
+		["hold", gilText(words.keyHold)],
+		["wait", gilText(words.keyWait)],
+		...(p.threads.some(t => t.free_wait_ns) ? [["freewait", gilText(words.keyFreeWait)]] : []),
 		...(meta.state_detect
 			? [
-					["none-run", gilText("no GIL, on a CPU", "free, on a CPU")],
-					["none-sleep", gilText("no GIL, asleep", "free, asleep")],
+					["none-run", gilText(words.barNoneRun)],
+					["none-sleep", gilText(words.keyNoneSleep)],
 				]
-			: [["none", gilText("no GIL: in C code, or asleep", "free")]]),
-		...(p.threads.some(lockNs) ? [["none-lock", LOCKS]] : []),
-		["unknown", "unknown"],
+			: [["none", gilText(words.keyNone)]]),
+		...(p.threads.some(lockNs) ? [["none-lock", words.locksOfProgram]] : []),
+		["unknown", words.unknown],
 	]);
 }
 

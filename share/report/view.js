@@ -5,6 +5,7 @@ import {choosePass, meta, pass, passIndex, threadLabel, timelineOrder} from "./d
 import {$, fill, h} from "./dom.js";
 import {emit, on} from "./events.js";
 import {max, min, round} from "./math.js";
+import * as words from "./words.js";
 
 export const view = {from: 0, to: 1};
 const saved = meta.passes.map(() => null); // the view of each pass
@@ -26,7 +27,7 @@ export const span = () => view.to - view.from;
 export const passDur = () => max(1, pass().dur_ns);
 // The part that the flame graph shows: the selected range, otherwise the part in view.
 export const shownPart = () => range || {from: max(0, view.from), to: min(passDur(), view.to)};
-export const partWords = () => (range ? "in the selected range" : "in the part in view");
+export const partWords = () => (range ? words.inRange : words.inView);
 export const MIN_SPAN = 200; // ns
 
 export function setView(from, to) {
@@ -158,7 +159,7 @@ export function setPass(index) {
 export function passesInit() {
 	const box = $("passes");
 	box.hidden = meta.passes.length < 2;
-	const what = {gil: "GIL recording", stacks: "Stack recording"},
+	const what = words.recordings,
 		sides = ["B", "A"]; // the recordings of a page of two
 	const draw = () =>
 		fill(
@@ -171,10 +172,10 @@ export function passesInit() {
 							"aria-pressed": String(i === passIndex),
 							onclick: () => setPass(i),
 							title: meta.diff
-								? "The recording that the timeline shows"
+								? words.recordingShown
 								: meta.one_run
-									? "Two recordings of one run"
-									: "Two runs of the program: they are never mixed",
+									? words.twoOfOneRun
+									: words.twoRuns,
 						},
 						meta.diff ? sides[i] : what[p.name] || p.name,
 					),

@@ -3,6 +3,7 @@
 // without copying them.
 
 import {decodeBlock} from "./decode.js";
+import * as words from "./words.js";
 
 function fromBase64(text) {
 	if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -22,7 +23,7 @@ async function inflate(u8, size) {
 	for (;;) {
 		const {done, value} = await reader.read();
 		if (done) break;
-		if (pos + value.length > size) throw new Error("a block is longer than its sections");
+		if (pos + value.length > size) throw new Error(words.blockLong);
 		out.set(value, pos);
 		pos += value.length;
 	}

@@ -42,6 +42,28 @@ for name in sys.argv[1:]:
         if len(line.rstrip("\n").expandtabs(4)) > 100:
             print(name, n)
 ' ./*.js ./*.ts ./*.css)" '' 'no line of the page has more than 100 columns'
+# As phrases.def has those of C. Two words in a literal are a text, unless they are a font, a media query, events or
+# classes.
+cat >texts.py <<'END'
+import re, sys
+
+for name in sys.argv[1:]:
+    if name == "./words.js":
+        continue
+    text = open(name, encoding="utf-8").read()
+    text = re.sub(r"/\*.*?\*/|^\s*//.*$|\s// .*$", "", text, flags=re.M)
+    text = re.sub(r'\bon\(\s*"[^"]*"|\bclass: "[^"]*"', "", text)
+    for m in re.finditer(r'"((?:[^"\\\n]|\\.)*)"|`((?:[^`\\]|\\.)*)`', text):
+        said = re.sub(r"\$\{[^}]*\}", "x", m[2] if m[1] is None else m[1])
+        if re.search(r"[^\W\d_][,;:.)’]*\s+\(?[^\W\d_]", said) and not re.search(r"sans-serif$|^\(prefers-", said):
+            print(name, m[0])
+    for m in re.finditer(r'\b(head|caption|title|placeholder|"aria-label"): "[^"]+"', text):
+        print(name, m[0])
+END
+is "$(cd "$sources" && python3 "$scratch/texts.py" ./*.js)" '' 'all words of the modules are in words.js'
+sed -e 's/words\.reading$/"is being read"/' -e 's/head: words\.[a-zA-Z]*/head: "Asleep"/' "$sources/asleep.js" >said.js
+is "$(python3 texts.py said.js)" 'said.js "is being read"
+said.js head: "Asleep"' 'and a text in another module is found'
 if want biome 'the formatter and the linter find nothing'; then
 	biome=$(npm_program biome)
 	(cd "$top_srcdir" && "$biome" check --error-on-warnings --colors=off \
