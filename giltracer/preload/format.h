@@ -47,7 +47,7 @@
 
 /* Its last byte is the format's version. */
 #define PRELOAD_VERSION_SHIFT 56
-#define PRELOAD_MAGIC         0x356c696772746c67 /* "gltrgil5" */
+#define PRELOAD_MAGIC         0x366c696772746c67 /* "gltrgil6" */
 #define PRELOAD_RECORDS_AT    64
 #define PRELOAD_TYPE_BITS     5
 #define PRELOAD_GILS_MAX      65536
@@ -111,7 +111,21 @@ enum preload_type {
 	                    * none: unknown */
 	PRELOAD_HOLDER_ASKED, /* what PRELOAD_HELD says, by a thread that waits for long: the holder may
 	                       * never release the GIL */
+
+	PRELOAD_TURN, /* a PRELOAD_RELEASE and the PRELOAD_ACQUIRE after it: the time between them, and above
+	               * PRELOAD_TURN_BITS the lower bits of the release's stamp */
+	PRELOAD_OF_TIME, /* a stamp, whose upper bits are those of the turns that follow */
 };
+
+/* The upper bits of a turn's stamp are those that bring it closest to the last stamp before it, of an event or
+ * a PRELOAD_OF_TIME, from which it is less than PRELOAD_TURN_NEAR away. */
+#define PRELOAD_TURN_BITS  20
+#define PRELOAD_TURN_MAX   (UINT64_C(1) << PRELOAD_TURN_BITS)
+#define PRELOAD_TURN_SHIFT (PRELOAD_TYPE_BITS + PRELOAD_TURN_BITS)
+#define PRELOAD_TURN_NEAR  (UINT64_C(1) << (63 - PRELOAD_TURN_SHIFT))
+#define PRELOAD_TURN_WORD(release, since)                                                     \
+	((uint64_t)(release) << PRELOAD_TURN_SHIFT | (uint64_t)(since) << PRELOAD_TYPE_BITS | \
+	 PRELOAD_TURN)
 
 /* The events of a lock of the program. A wait is recorded in a thread that has had a GIL. */
 enum preload_lock_event {

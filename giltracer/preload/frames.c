@@ -77,16 +77,20 @@ static struct {
 /* ---- memory */
 
 /* Mapped memory is assumed to be readable: no offset leads to a guard page. */
-static bool is_mapped(const char *p)
+static __attribute__((noinline, cold)) bool is_mapped(const char *p)
 {
 	unsigned char vec[2];
 	uintptr_t page = (uintptr_t)p & ~(uintptr_t)4095;
 
-	return (uintptr_t)p >= 4096 && !((uintptr_t)p & 3) &&
-	       syscall(SYS_mincore, page, 4096, vec) == 0;
+	int saved = errno;
+	bool mapped = (uintptr_t)p >= 4096 && !((uintptr_t)p & 3) &&
+	              syscall(SYS_mincore, page, 4096, vec) == 0;
+
+	errno = saved;
+	return mapped;
 }
 
-static bool can_read(const char *p)
+static inline bool can_read(const char *p)
 {
 	if (LIKELY(frames.checked >= CHECKED))
 		return p != NULL;
@@ -501,7 +505,8 @@ const char *frames_innermost(const struct gil *g)
 	const char *tstate = frames.tstate ? frames.tstate() : NULL;
 
 	/* Without a layout of this version, nothing is known but where the holder is. */
-	if ((frames.tstate && !tstate) || frames.at.frame[FRAME_CURRENT] == PYTHON_NO_OFFSET)
+	if (!frames.on || (frames.tstate && !tstate) ||
+	    frames.at.frame[FRAME_CURRENT] == PYTHON_NO_OFFSET)
 		return NULL;
 	if (frames.at.knows_holder)
 		tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
@@ -588,10 +593,9 @@ static uint32_t walk(const char *frame, struct walked *w, unsigned most)
 	return number;
 }
 
-static __attribute__((noinline, cold)) uint32_t walk_checked(struct gil *g)
+static __attribute__((noinline, cold)) uint32_t walk_checked(struct gil *g, const char *frame)
 {
 	int saved = errno;
-	const char *frame = frames_innermost(g);
 	uint32_t number = can_read(frame) ? walk(frame, find_walk(g, frame), frames.count) : 0;
 
 	if (number)
@@ -600,18 +604,14 @@ static __attribute__((noinline, cold)) uint32_t walk_checked(struct gil *g)
 	return number;
 }
 
-uint32_t frames_now(struct gil *g)
+uint32_t frames_now(struct gil *g, const char *frame)
 {
 	struct walked *w;
-	const char *frame;
 
-	if (!frames.on)
-		return 0;
-	if (UNLIKELY(frames.checked < CHECKED))
-		return walk_checked(g);
-	frame = frames_innermost(g);
 	if (!frame)
 		return 0;
+	if (UNLIKELY(frames.checked < CHECKED))
+		return walk_checked(g, frame);
 	w = find_walk(g, frame);
 	if (LIKELY(w->number && w->generation == frames.generation && is_same_walk(w, frame)))
 		return w->number;

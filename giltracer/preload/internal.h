@@ -135,6 +135,8 @@ struct spin {
 /**
  * The state of a thread.
  * @at, @end: the address of its next record, and the end of the mapped part
+ * @released_at: the record of a release, while the next acquire may become part of it; NULL: none
+ * @acquired_stamp: of the last acquire that it recorded
  * @stream: its stream; NULL: none yet
  * @taking: the GIL that it requests; @waits: it has written a PRELOAD_REQUEST
  * @requested_stamp: of that; @noticed: that the wait is long
@@ -156,7 +158,8 @@ struct spin {
  * @last: the last event, while uprobes record; PRELOAD_END: none; @last_stamp, @last_gil: its own
  */
 struct self {
-	uint64_t *at, *end;
+	uint64_t *at, *end, *released_at;
+	uint64_t acquired_stamp;
 	struct stream *stream;
 	struct gil *taking;
 	bool waits, asks, gave, busy, noticed;
@@ -289,8 +292,9 @@ void *gils_symbol(const char *name);
 /* CPython has created a GIL; symbol() finds CPython's symbols. */
 void frames_begin(void *(*symbol)(const char *name));
 
-/* The number of the stack of the thread that is about to release the GIL; 0: unknown. */
-uint32_t frames_now(struct gil *g);
+/* The number of the stack of the thread that is about to release the GIL, whose innermost frame is this one;
+ * 0: unknown. */
+uint32_t frames_now(struct gil *g, const char *frame);
 
 /* The number of the stack of the thread that holds the GIL, for another thread that has locked the
  * GIL's mutex. FRAMES_TORN: it changed while it was read; 0: unknown. */
@@ -364,17 +368,19 @@ void stream_in_child(void);
 void stream_again(void);
 void stream_forget(struct self *me);
 
-/* A signal handler may interrupt this function and write records of its own. */
-static inline void stream_put(struct self *me, enum preload_type type, uint64_t number)
+/* Returns the record; NULL: there is no room for it. A signal handler may interrupt this function and write
+ * records of its own. */
+static inline uint64_t *stream_put(struct self *me, enum preload_type type, uint64_t number)
 {
 	uint64_t *at;
 
 	if (UNLIKELY(me->at >= me->end) && !stream_extend(me, type < PRELOAD_OF_GIL ? number : 0))
-		return;
+		return NULL;
 	at = me->at;
 	me->at = at + 1;
 	atomic_signal_fence(memory_order_seq_cst);
 	__atomic_store_n(at, number << PRELOAD_TYPE_BITS | type, __ATOMIC_RELEASE);
+	return at;
 }
 
 /* States the frames of the events that follow. */
@@ -387,14 +393,39 @@ static inline void stream_put_frame(struct self *me, uint32_t frame)
 }
 
 /* Writes an event of a GIL. */
-static inline void stream_put_gil(struct self *me, enum preload_type type, uint64_t stamp,
-                                  const struct gil *g)
+static inline uint64_t *stream_put_gil(struct self *me, enum preload_type type, uint64_t stamp,
+                                       const struct gil *g)
 {
 	if (UNLIKELY(me->gil != g->number)) {
 		stream_put(me, PRELOAD_OF_GIL, g->number);
 		me->gil = g->number;
 	}
-	stream_put(me, type, stamp);
+	return stream_put(me, type, stamp);
+}
+
+static inline void stream_put_release(struct self *me, uint64_t stamp, const struct gil *g)
+{
+	uint64_t *at = stream_put_gil(me, PRELOAD_RELEASE, stamp, g);
+
+	me->released_at = LIKELY(stamp - me->acquired_stamp < PRELOAD_TURN_NEAR) ? at : NULL;
+}
+
+/* If the record before it is that of a release a short time ago, that becomes a record of both. */
+static inline void stream_put_acquire(struct self *me, uint64_t stamp, const struct gil *g)
+{
+	uint64_t *at = me->released_at;
+
+	me->acquired_stamp = stamp;
+	if (LIKELY(at && at + 1 == me->at && me->gil == g->number)) {
+		const uint64_t release = *at >> PRELOAD_TYPE_BITS, since = stamp - release;
+
+		me->released_at = NULL;
+		if (LIKELY(since < PRELOAD_TURN_MAX)) {
+			__atomic_store_n(at, PRELOAD_TURN_WORD(release, since), __ATOMIC_RELEASE);
+			return;
+		}
+	}
+	stream_put_gil(me, PRELOAD_ACQUIRE, stamp, g);
 }
 
 /* ---- handover.c */

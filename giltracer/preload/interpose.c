@@ -125,10 +125,12 @@ void real_unlock(pthread_mutex_t *mutex)
 /* Records an event of the GIL, or only keeps it if uprobes record it. */
 static inline bool records(struct self *me, enum preload_type type, uint64_t stamp, struct gil *g)
 {
-	if (!process.on || UNLIKELY(process_use() == PRELOAD_USE_HELD) ||
+	const enum preload_use use = process_use();
+
+	if (!process.on || UNLIKELY(use == PRELOAD_USE_HELD) ||
 	    (UNLIKELY(nogil_on) && nogil_import(me, type, stamp, g)))
 		return false;
-	return LIKELY(!process_counts() && !me->last) || !handover_keep(me, type, stamp, g);
+	return LIKELY(use == PRELOAD_USE_RECORD && !me->last) || !handover_keep(me, type, stamp, g);
 }
 
 static inline void record(struct self *me, enum preload_type type, uint64_t stamp, struct gil *g)
@@ -230,7 +232,8 @@ static inline void acquired(struct self *me, struct gil *g, bool left)
 		g->last = me;
 		g->switches++;
 	}
-	record(me, PRELOAD_ACQUIRE, stamp, g);
+	if (records(me, PRELOAD_ACQUIRE, stamp, g))
+		stream_put_acquire(me, stamp, g);
 	if (process_counts())
 		handover_turn(g);
 }
@@ -414,14 +417,14 @@ static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 		return;
 	me->gave = atomic_load_explicit(&g->waiters, memory_order_relaxed) != 0;
 	is_recorded = records(me, PRELOAD_RELEASE, stamp, g);
-	frame = is_recorded || g->asked_stamp ? frames_now(g) : 0;
+	me->released_in = frames_innermost(g);
+	frame = is_recorded || g->asked_stamp ? frames_now(g, me->released_in) : 0;
 	if (UNLIKELY(g->asked_stamp) && (is_recorded || !nogil_on))
 		answered(me, g, frame);
-	me->released_in = frames_innermost(g);
 	if (!is_recorded)
 		return;
 	stream_put_frame(me, frame);
-	stream_put_gil(me, PRELOAD_RELEASE, stamp, g);
+	stream_put_release(me, stamp, g);
 	if (UNLIKELY(process.joined))
 		join_look(stamp);
 }

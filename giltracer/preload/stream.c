@@ -317,6 +317,7 @@ static struct stream *reuse(void)
 static void begin(struct self *me, struct stream *s)
 {
 	me->stream = s;
+	me->released_at = NULL;
 	me->at = s->at;
 	me->end = s->at ? end_of(s) : NULL;
 	pthread_setspecific(process.key, me);
@@ -332,8 +333,9 @@ static void count_unwritten(const struct stream *s, uint64_t stamp)
 }
 
 /* So that this part of the file can be read without the one before it. */
-static void repeat(struct self *me)
+static void repeat(struct self *me, uint64_t stamp)
 {
+	stream_put(me, PRELOAD_OF_TIME, stamp);
 	stream_put(me, PRELOAD_OF_THREAD, (uint64_t)me->tid);
 	if (me->gil != UINT32_MAX)
 		stream_put(me, PRELOAD_OF_GIL, me->gil);
@@ -352,8 +354,9 @@ static bool grow(struct self *me, uint64_t stamp)
 	}
 	me->at = at;
 	me->end = end_of(s);
+	me->released_at = NULL;
 	if (process_kept())
-		repeat(me);
+		repeat(me, stamp);
 	return true;
 }
 

@@ -150,6 +150,46 @@ static void test_turns(void)
 	       "the records of two threads as events in the order of time");
 }
 
+static void turn(const char *name, uint64_t release, uint64_t since)
+{
+	const uint64_t word = PRELOAD_TURN_WORD(release, since);
+
+	append(name, &word, sizeof(word));
+}
+
+/* A release and an acquire in one record, whose upper bits of time are those of the record before it. */
+static void test_packed_turns(void)
+{
+	const uint64_t round = UINT64_C(1) << (64 - PRELOAD_TURN_SHIFT);
+
+	start_folder();
+	begin_log("7.100.log", 7, 100);
+	begin_stream("7.100.0.gil", 7, 100);
+	thread("7.100.0.gil", 200, 7);
+	record("7.100.0.gil", 202, PRELOAD_ACQUIRE);
+	turn("7.100.0.gil", 300, 40);
+	turn("7.100.0.gil", 400, PRELOAD_TURN_MAX - 1);
+	record("7.100.0.gil", round - 100, PRELOAD_RELEASE);
+	record("7.100.0.gil", round - 50, PRELOAD_ACQUIRE);
+	turn("7.100.0.gil", round + 20, 0);
+	turn("7.100.0.gil", round + PRELOAD_TURN_NEAR, 2);
+	record("7.100.0.gil", 5 * round + 10, PRELOAD_OF_TIME);
+	turn("7.100.0.gil", 5 * round - 90, 10);
+	is_str(events(),
+	       "7 comm@1100 7 request@1101 7 acquire@1101 7 release@1150 7 released@1150 "
+	       "7 request@1170 7 acquire@1170 7 release@1200 7 released@1200 "
+	       "7 request@525487 7 acquire@525487 7 release@274877907894 7 released@274877907894 "
+	       "7 request@274877907919 7 acquire@274877907919 "
+	       "7 release@274877907954 7 released@274877907954 "
+	       "7 request@274877907954 7 acquire@274877907954 "
+	       "7 release@412316861416 7 released@412316861416 "
+	       "7 request@412316861417 7 acquire@412316861417 "
+	       "7 release@1374389535675 7 released@1374389535675 "
+	       "7 request@1374389535680 7 acquire@1374389535680 ",
+	       "releases and acquires in one record, also where the upper bits of their times "
+	       "change");
+}
+
 static void lock(const char *name, uint64_t stamp, uint64_t address, unsigned event)
 {
 	record(name, address << PRELOAD_LOCK_BITS | event, PRELOAD_OF_LOCK);
@@ -643,6 +683,7 @@ int main(void)
 	if (!mkdtemp(dir))
 		return 99;
 	test_turns();
+	test_packed_turns();
 	test_locks();
 	test_asked();
 	test_same_stamp();

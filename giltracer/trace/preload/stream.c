@@ -32,9 +32,24 @@ static bool is_event(struct preload_stream *s, unsigned type, uint64_t number)
 	case PRELOAD_OF_LOCK:
 		s->lock = number;
 		return false;
+	case PRELOAD_OF_TIME:
+		s->before = number;
+		return false;
 	default:
 		return true;
 	}
+}
+
+/* The release of a turn; its acquire comes next. */
+static void begin_turn(struct preload_stream *s, uint64_t word)
+{
+	const uint64_t low = word >> PRELOAD_TURN_SHIFT;
+	const int64_t near = (int64_t)((low - s->before) << PRELOAD_TURN_SHIFT) >>
+	                     PRELOAD_TURN_SHIFT;
+
+	s->type = PRELOAD_RELEASE;
+	s->stamp = (s->before + (uint64_t)near) & UINT64_MAX >> PRELOAD_TYPE_BITS;
+	s->acquired_stamp = s->stamp + (word >> PRELOAD_TYPE_BITS) % PRELOAD_TURN_MAX;
 }
 
 /* Go to the next event. The records end at a zero, or with the file. */
@@ -42,6 +57,12 @@ static void advance(struct preload_stream *s)
 {
 	uint64_t word;
 
+	if (s->acquired_stamp) {
+		s->type = PRELOAD_ACQUIRE;
+		s->before = s->stamp = s->acquired_stamp;
+		s->acquired_stamp = 0;
+		return;
+	}
 	do {
 		word = cursor_u64(&s->at);
 		s->type = word % (1u << PRELOAD_TYPE_BITS);
@@ -53,6 +74,9 @@ static void advance(struct preload_stream *s)
 		}
 		s->records++;
 	} while (!is_event(s, s->type, s->stamp));
+	if (s->type == PRELOAD_TURN)
+		begin_turn(s, word);
+	s->before = s->stamp;
 }
 
 /* For a file without a header, into which nothing has been written yet. */

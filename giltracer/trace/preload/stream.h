@@ -17,7 +17,8 @@
  * address of their GIL; @list: number of the list of frames; @stack: of the last release; @asked_stamp,
  * @delay_ns: of the next release
  * @holder: of the lock or the GIL of the next event; 0: unknown
- * @stamp: of the next record; UINT64_MAX: none
+ * @stamp: of the next record; UINT64_MAX: none; @acquired_stamp: of the acquire that follows it in the same
+ * record; 0: none; @before: the last stamp, by which those of turns are completed
  * @unwritten, @unwritten_stamp: see struct preload_header
  * @dropped_stamp: the same; @cut: earlier records were dropped, and none was decoded yet
  * @unlogged: the log of its process is missing, so the file is not read
@@ -31,7 +32,7 @@ struct preload_stream {
 	const struct preload_process *process;
 	const struct preload_log *log;
 	uint32_t tid, creator, holder;
-	uint64_t stamp;
+	uint64_t stamp, acquired_stamp, before;
 	unsigned type;
 	uint64_t gil;
 	bool waiting, alive, unlogged, cut, stops;
