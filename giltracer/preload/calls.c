@@ -481,25 +481,33 @@ static void hand_over(PyObject *module, const char *attribute, const char *metho
 		calls_drop(of);
 }
 
-/* As program.py does. The program does not see gc in sys.modules; up to 3.9, the interpreter uses atexit
- * without a reference, so that stays there. */
-static void watch_end_and_collections(void)
+PyObject *calls_import_gc(void)
 {
-	static struct method at_exit = { "stop", stop, METH_NOARGS, NULL };
-	static struct method callback = { "collected", collected, METH_VARARGS, NULL };
-	PyObject *modules = python.PySys_GetObject("modules"), *atexit, *gc;
+	PyObject *modules = python.PySys_GetObject("modules"), *gc;
 	bool had = modules && python.PyDict_GetItemString(modules, "gc");
 	PyObject *(*import)(const char *);
 
 	*(void **)&import = dlsym(RTLD_DEFAULT, "PyImport_ImportModule");
-	if (!import || !modules)
-		return;
-	atexit = import("atexit");
-	hand_over(atexit, NULL, "register", &at_exit);
-	gc = import("gc");
-	hand_over(gc, "callbacks", "append", &callback);
-	if (gc && !had)
+	gc = import && modules ? import("gc") : NULL;
+	if (!gc)
+		python.PyErr_Clear();
+	else if (!had)
 		calls_drop(python.PyObject_CallMethod(modules, "pop", "s", "gc"));
+	return gc;
+}
+
+/* As program.py does. Up to 3.9, the interpreter uses atexit without a reference, so that stays in
+ * sys.modules. */
+static void watch_end_and_collections(void)
+{
+	static struct method at_exit = { "stop", stop, METH_NOARGS, NULL };
+	static struct method callback = { "collected", collected, METH_VARARGS, NULL };
+	PyObject *(*import)(const char *), *atexit, *gc = calls_import_gc();
+
+	*(void **)&import = dlsym(RTLD_DEFAULT, "PyImport_ImportModule");
+	atexit = import ? import("atexit") : NULL;
+	hand_over(atexit, NULL, "register", &at_exit);
+	hand_over(gc, "callbacks", "append", &callback);
 	calls_drop(atexit);
 	calls_drop(gc);
 }

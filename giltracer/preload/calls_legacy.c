@@ -9,6 +9,7 @@
  * specialised ones. But it uses C's stack, of which a program may not have enough.
  */
 #include <dlfcn.h>
+#include <link.h>
 #include <string.h>
 
 #include "preload/calls_record.h"
@@ -270,39 +271,177 @@ static bool is_frame_known(void)
 	return same;
 }
 
-#define SUBSCRIPTS 64
+/*
+ * ---- Up to 3.11.3, CPython calls __getitem__ without the evaluator once a subscript has been used
+ * some times (BINARY_SUBSCR_GETITEM). That instruction keeps 16 bits of the number of the function's
+ * version, and is not used if these are not enough. So the next number is made a larger one, and
+ * functions that have a smaller one lose it, as they do if the program changes them: CPython assigns
+ * another when it needs one.
+ */
+#define VERSIONS_SMALL 0x10000
+#define SUBSCRIPTS     64
 
-static unsigned subscripts;
+/* The thread in which frames are counted: others may run meanwhile. */
+static void *counted_thread;
+static unsigned counted;
 
 static PyObject *count_frame(void *thread, PyObject *frame, int throws)
 {
-	subscripts++;
+	counted += thread == counted_thread;
 	return eval.next_in_thread(thread, frame, throws);
 }
 
-/* Early versions of 3.11 call __getitem__ without the evaluator when the subscript has been used some times. */
+/* The names that the program has defined; NULL: it failed. */
+static PyObject *run(const char *program)
+{
+	PyObject *globals = python.PyDict_New();
+
+	if (!globals)
+		python.PyErr_Clear();
+	else if (calls_drop(python.PyRun_String(program, FILE_INPUT, globals, globals)))
+		return globals;
+	else
+		python.Py_DecRef(globals);
+	return NULL;
+}
+
 static bool gets_subscripts(void)
 {
-	static const char program[] = "class A:\n"
-				      "    def __getitem__(self, i):\n"
-				      "        return i\n"
-				      "a = A()\n"
-				      "for i in range(64):\n"
-				      "    a[i]\n";
 	PyObject *globals;
 
-	if (!is_bare())
-		return true;
-	if (!python.PyDict_New || !python.PyRun_String ||
-	    !python._PyInterpreterState_SetEvalFrameFunc ||
-	    !python._PyInterpreterState_GetEvalFrameFunc || !(globals = python.PyDict_New()))
-		return false;
+	counted = 0;
+	counted_thread = python_thread();
 	eval.next_in_thread = python._PyInterpreterState_GetEvalFrameFunc(eval.main);
 	python._PyInterpreterState_SetEvalFrameFunc(eval.main, count_frame);
-	calls_drop(python.PyRun_String(program, FILE_INPUT, globals, globals));
+	globals = run("class A:\n"
+	              "    def __getitem__(self, i):\n"
+	              "        return i\n"
+	              "a = A()\n"
+	              "for i in range(64):\n"
+	              "    a[i]\n");
 	python._PyInterpreterState_SetEvalFrameFunc(eval.main, eval.next_in_thread);
-	python.Py_DecRef(globals);
-	return subscripts >= SUBSCRIPTS;
+	if (globals)
+		python.Py_DecRef(globals);
+	return globals && counted >= SUBSCRIPTS;
+}
+
+/* The last member of the object, before its padding. */
+static uint32_t *version_of(PyObject *function)
+{
+	return (uint32_t *)(void *)((char *)function + python_size(function) - 8);
+}
+
+/* The number of a function that has just got one; 0: unknown. */
+static uint32_t newest_version(void)
+{
+	PyObject *globals = run("def f():\n"
+	                        "    pass\n"
+	                        "for i in range(64):\n"
+	                        "    f()\n");
+	PyObject *function = globals ? python.PyDict_GetItemString(globals, "f") : NULL;
+	uint32_t version = function ? *version_of(function) : 0;
+
+	if (globals)
+		python.Py_DecRef(globals);
+	return version;
+}
+
+/* Words of the interpreter's data that may be the next number. */
+struct words {
+	uint32_t *at[1024];
+	size_t n;
+};
+
+struct data {
+	uint32_t *from, *to;
+};
+
+static int find_data(struct dl_phdr_info *info, size_t size, void *result)
+{
+	const uintptr_t code = (uintptr_t)python._PyEval_EvalFrameDefault;
+	struct data *data = result;
+	bool has_code = false;
+
+	(void)size;
+	for (unsigned i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+		const uintptr_t from = info->dlpi_addr + part->p_vaddr;
+
+		if (part->p_type != PT_LOAD)
+			continue;
+		has_code |= code >= from && code - from < part->p_memsz;
+		if (!(part->p_flags & PF_W))
+			continue;
+		data->from = (uint32_t *)((from + 3) & ~(uintptr_t)3);
+		data->to = data->from + (part->p_filesz - 3) / sizeof(uint32_t);
+	}
+	return has_code;
+}
+
+#define ROUNDS 4
+
+/* The only word that was the next number several times. */
+static uint32_t *next_version(void)
+{
+	struct data data = { 0 };
+	struct words words = { .n = 0 };
+
+	if (!dl_iterate_phdr(find_data, &data) || !data.from)
+		return NULL;
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		const uint32_t next = newest_version() + 1;
+		size_t n = 0;
+
+		for (uint32_t *p = data.from; !round && p < data.to; p++) {
+			if (*p == next && words.n == sizeof(words.at) / sizeof(*words.at))
+				return NULL;
+			if (*p == next)
+				words.at[words.n++] = p;
+		}
+		for (size_t i = 0; i < words.n; i++)
+			if (*words.at[i] == next)
+				words.at[n++] = words.at[i];
+		words.n = n;
+	}
+	return words.n == 1 ? words.at[0] : NULL;
+}
+
+/* Of the main interpreter: in others, calls are recorded only if they are made later. */
+static void forget_small_versions(void)
+{
+	const PyObject *type = dlsym(RTLD_DEFAULT, "PyFunction_Type");
+	PyObject *gc = calls_import_gc(), *list, *one;
+
+	list = gc ? python.PyObject_CallMethod(gc, "get_objects", NULL) : NULL;
+	for (Py_ssize_t i = 0; list && (one = python.PyList_GetItem(list, i)); i++)
+		if (python_type(one) == type && *version_of(one) < VERSIONS_SMALL)
+			*version_of(one) = 0;
+	python.PyErr_Clear();
+	calls_drop(list);
+	calls_drop(gc);
+}
+
+static bool enlarge_versions(void)
+{
+	uint32_t *next = python.PyList_GetItem ? next_version() : NULL;
+
+	if (!next)
+		return false;
+	if (*next < VERSIONS_SMALL)
+		*next = VERSIONS_SMALL;
+	forget_small_versions();
+	return true;
+}
+
+/* Whether the evaluator gets all frames, perhaps after a change. */
+static bool gets_all(void)
+{
+	if (!is_bare())
+		return true;
+	return python.PyDict_New && python.PyRun_String &&
+	       python._PyInterpreterState_SetEvalFrameFunc &&
+	       python._PyInterpreterState_GetEvalFrameFunc &&
+	       (gets_subscripts() || (enlarge_versions() && gets_subscripts()));
 }
 
 void calls_eval_begin(void)
@@ -310,7 +449,7 @@ void calls_eval_begin(void)
 	if (!python.at.has_evaluator || eval.main || !knows_frames())
 		return;
 	eval.main = python_interpreter();
-	eval.known = is_frame_known() && gets_subscripts();
+	eval.known = is_frame_known() && (calls.native || gets_all());
 }
 
 /* The address of interp->eval_frame, for versions without a function that sets it. */

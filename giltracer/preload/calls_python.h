@@ -75,6 +75,7 @@ typedef PyObject *evaluate_in_thread(void *thread, PyObject *frame, int throws);
 	X(false, int, PyCode_Addr2Line, (PyObject *, int))                                       \
 	X(false, PyObject *, PyDict_New, (void))                                                 \
 	X(false, PyObject *, PyRun_String, (const char *, int, PyObject *, PyObject *))          \
+	X(false, PyObject *, PyList_GetItem, (PyObject *, Py_ssize_t))                           \
 	X(false, int, PyFrame_GetLineNumber, (PyObject *))                                       \
 	X(false, PyObject *, PyFrame_GetVarString, (PyObject *, const char *))
 

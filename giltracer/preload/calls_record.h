@@ -38,6 +38,10 @@ void calls_watch_start(void *(*symbol)(const char *));
 /* Begin in a process that the program started afresh, if calls are recorded. With the GIL. */
 void calls_start_afresh(void);
 
+/* The module gc, a new reference; NULL: there is none. It is not left in sys.modules if it was not
+ * there. */
+PyObject *calls_import_gc(void);
+
 /* End the recording, if it has begun. This removes the recorder from the current interpreter only,
  * and where it uses profile functions, from the current thread only: each interpreter or thread
  * that notices that the recording is over calls this. */

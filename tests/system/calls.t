@@ -3,14 +3,16 @@
 # The library records each Python call and return, in order, whatever the program does.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
-# calls PYTHON PROGRAM [OPTION|ARG…]: print the calls of functions of its own file. Its exit status is
-# in the file status.
+# calls PYTHON PROGRAM [ARG…]: record with the options in $options, and print the calls of functions of its own
+# file. Its exit status is in the file status.
+options=
 calls() {
 	calls_python=$1
 	calls_program=$2
 	shift 2
 	rm -rf session
-	by_library record -q --python-trace native --python "$calls_python" \
+	# shellcheck disable=SC2086 # words
+	by_library record -q --python-trace native --python "$calls_python" $options \
 		-o session "$calls_program" "$@" >out 2>err
 	echo $? >status
 	"$GILTRACER" dump --calls session/gil.preload >calls.txt
@@ -160,7 +162,6 @@ for number in range(3):
 END
 
 cpythons >pythons
-later_311 pythons
 free_threaded_python | sed 's/^/3.13t /' >>pythons
 want free-threaded 'a free-threaded interpreter'
 while read -r version python <&3; do
@@ -450,19 +451,50 @@ profiles
   leaf
 END
 aside='Threads with missing Python calls, because the program set its own profile function'
+own_calls() {
+	calls "$python" own.py | grep -v ' mine$\|^mine$\|<listcomp>$\| (C)\( open\)\?$'
+}
 while read -r version python <&3; do
-	if has_only_profile "$python"; then
-		wanted=old
-	else
-		wanted=new
-	fi
-	is "$(calls "$python" own.py | grep -v ' mine$\|^mine$\|<listcomp>$' | diff $wanted -)" '' \
-		"$version: the program's own profile functions"
+	is "$(own_calls | diff new -)" '' "$version: the program's own profile functions"
 	is "$(cat out)" '[1]' '  are called'
-	case $wanted in
-	old) like "$(notes)" "$aside .sys.setprofile, cProfile.: 3" '  what they make us miss is said' ;;
-	new) is "$(notes)" '[]' '  and nothing is missing' ;;
+	is "$(notes)" '[]' '  and nothing is missing'
+	case $version in 3.[6-9] | 3.1[01])
+		options=--trace-c-calls
+		is "$(own_calls | diff old -)" '' "$version: with calls of functions in C"
+		options=
+		is "$(cat out)" '[1]' '  they are called, too'
+		like "$(notes)" "$aside .sys.setprofile, cProfile.: 3" '  what they make us miss is said'
+		;;
 	esac
+done 3<pythons
+
+# Up to 3.11.3, a subscript in a loop calls __getitem__ in a way of its own, whatever else it was used for before.
+cat >subscript.py <<'END'
+class Early:
+    def __getitem__(self, i):
+        return i
+
+def use(of, times):
+    for i in range(times):
+        of[i % 2]
+
+use(Early(), 100)
+
+class Changed(dict):
+    pass
+
+if __name__ == '__main__':
+    use(Early(), 100)
+    use([1, 2], 100)
+    use(Early(), 50)
+    Early.__getitem__.__defaults__ = ()
+    use(Early(), 50)
+    Changed.__getitem__ = lambda self, i: i
+    use(Changed(), 100)
+END
+while read -r version python <&3; do
+	calls "$python" subscript.py >got
+	is "$(grep -c '__getitem__$' got) $(grep -c '<lambda>$' got)" '200 100' "$version: subscripts that call functions"
 done 3<pythons
 
 # In 3.11, functions written in Python call each other without C's stack, as deeply as the program permits. An
@@ -523,7 +555,6 @@ small
   leaf
 END
 every_cpython all
-later_311 all
 while read -r version python <&3; do
 	[ "$version" = 3.11 ] || continue
 	rm -rf session

@@ -321,23 +321,6 @@ cpython() {
 	all_cpythons | awk -v v="$1" '$1 == v && !n++ { print $2 } END { exit !n }'
 }
 
-# has_only_profile PYTHON: it is an early 3.11, of which an evaluator of frames does not get all
-# (BINARY_SUBSCR_GETITEM), so that the library records its calls by the profile function.
-has_only_profile() {
-	"$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 11, 4))'
-}
-
-# later_311 FILE: add another 3.11 to those in FILE, unless all are tested.
-later_311() {
-	[ -z "${GILTRACER_TEST_ALL:-}" ] || return 0
-	all_cpythons | grep '^3\.11 ' | while read -r tap_version tap_py; do
-		if ! has_only_profile "$tap_py"; then
-			echo "$tap_version $tap_py"
-			break
-		fi
-	done >>"$1"
-}
-
 # viztracer_python: print a Python that can import VizTracer: $GILTRACER_TEST_VIZTRACER, the virtual
 # environment that ./quickstart makes in the build folder, or any CPython that has it.
 # shellcheck disable=SC2046 # a list

@@ -49,7 +49,6 @@ notes() {
 }
 
 every_cpython all
-later_311 all
 while read -r version python <&3; do
 	case $version in
 	3.[67]) ;;
@@ -100,13 +99,8 @@ while read -r version python <&3; do
 			is "$(notes)" '[]' '  nothing is missing'
 		done
 		record "$python" -- profile "$kind"
-		if has_only_profile "$python"; then
-			is "$(threads)" '1 si_before;' "$version, $kind GIL: a profile function of the program's"
-			like "$(notes)" 'Threads with missing Python calls' '  what it makes us miss is said'
-		else
-			is "$(threads)" '1 si_before;si_after;' "$version, $kind GIL: a profile function of the program's"
-			is "$(notes)" '[]' '  nothing is missing'
-		fi
+		is "$(threads)" '1 si_before;si_after;' "$version, $kind GIL: a profile function of the program's"
+		is "$(notes)" '[]' '  nothing is missing'
 		behaves '  the program does what it does without us' "$python" profile "$kind"
 	done
 done 3<pythons

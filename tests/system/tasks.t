@@ -64,7 +64,6 @@ is_late() {
 }
 
 every_cpython pythons
-later_311 pythons
 while read -r version python <&3; do
 	record "$version" "$python" tasks-trio.py
 	case $version in
