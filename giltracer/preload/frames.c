@@ -500,9 +500,17 @@ const char *frames_running(const struct self *me)
 	return frame_in(frames.current());
 }
 
+/* The interpreter's own frame is a part of the thread's state, which a thread that ends frees after it has
+ * released the GIL. */
+static bool is_of_state(const char *frame)
+{
+	return can_read(frame) && !pointer_at(frame, frames.at.frame[FRAME_PREVIOUS]) &&
+	       !has_code(pointer_at(frame, frames.at.frame[FRAME_CODE]));
+}
+
 const char *frames_innermost(const struct gil *g)
 {
-	const char *tstate = frames.tstate ? frames.tstate() : NULL;
+	const char *tstate = frames.tstate ? frames.tstate() : NULL, *frame;
 
 	/* Without a layout of this version, nothing is known but where the holder is. */
 	if (!frames.on || (frames.tstate && !tstate) ||
@@ -510,7 +518,8 @@ const char *frames_innermost(const struct gil *g)
 		return NULL;
 	if (frames.at.knows_holder)
 		tstate = pointer_at((const char *)g->cond - GIL_LAST_HOLDER, 0);
-	return frame_in(tstate);
+	frame = frame_in(tstate);
+	return is_of_state(frame) ? NULL : frame;
 }
 
 /* The function of a frame of this thread; has_code: false: the frame is the interpreter's own.

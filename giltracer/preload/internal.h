@@ -307,8 +307,9 @@ void frames_again(void);
  * 3.13 on; NULL: none), and from the file PRELOAD_OFFSETS. False: neither has that version. */
 bool frames_layout(struct python_layout *layout, const void *published);
 
-/* The innermost frame of this thread, which is about to release the GIL; NULL: unknown. Earlier in the
- * hold, the GIL may name a state that the thread has left, and freed, for another interpreter's. */
+/* The innermost frame of this thread, which is about to release the GIL; NULL: unknown, or none.
+ * Earlier in the hold, the GIL may name a state that the thread has left, and freed, for another
+ * interpreter's. */
 const char *frames_innermost(const struct gil *g);
 
 /* The innermost frame of this thread, at any time; NULL: unknown. */

@@ -98,6 +98,11 @@ while read -r version python <&3; do
 			behaves '  the program does what it does without us' "$python" "$what" "$kind"
 			is "$(notes)" '[]' '  nothing is missing'
 		done
+		PYTHONMALLOC=debug # overwrites what is freed, such as the states of threads that end
+		export PYTHONMALLOC
+		record "$python" -- many "$kind"
+		behaves "$version, $kind GIL: nothing that is freed is read" "$python" many "$kind"
+		unset PYTHONMALLOC
 		record "$python" -- profile "$kind"
 		is "$(threads)" '1 si_before;si_after;' "$version, $kind GIL: a profile function of the program's"
 		is "$(notes)" '[]' '  nothing is missing'
