@@ -296,7 +296,10 @@ static void leave_stop(struct model *m, uint32_t thread)
 		return;
 	parking->stopping = false;
 	if (lane_last(lane)->state == GIL_STOPPING) {
-		struct span span = gil_span(stop->stopped_ns, GIL_NO, MODEL_NONE, 0);
+		uint64_t since_ns =
+			lane_last(lane)->start_ns; /* Before that, it may have held the GIL. */
+		struct span span = gil_span(later(stop->stopped_ns, since_ns), GIL_NO, MODEL_NONE,
+		                            0);
 
 		lane_overwrite(lane, &span, true);
 	}
