@@ -26,17 +26,15 @@
 #include "base/vec.h"
 #include "cmd.h"
 #include "live/totals.h"
-#include "python/probes.h"
-#include "python/process.h"
 #include "metrics/autorecord.h"
 #include "metrics/exposition.h"
 #include "metrics/serve.h"
-#include "metrics/uprobe_totals.h"
 #include "metrics/watch.h"
 #include "preload/totals.h"
 #include "record/group_signals.h"
 #include "record/job.h"
 #include "record/library.h"
+#include "record/observer.h"
 #include "record/record.h"
 #include "session/temp_session.h"
 
@@ -47,33 +45,6 @@ struct counted_program {
 	struct job *job;
 	uint64_t stamp, ns; /* both clocks when the program was prepared */
 };
-
-/* The least time between the two readings of the clocks: the rate is then right to some
- * millionths. */
-#define APART_NS (20 * NS_PER_MS)
-
-/* Writes the rate of the processor's counter, which all processes of the program use. */
-static int write_rate(const struct counted_program *counting, const char *folder, struct error *err)
-{
-	CLEANUP(free) char *path = xasprintf("%s/" TOTALS_RATE, folder);
-	CLEANUP(close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	uint64_t stamp, ns, mult;
-
-	ticks_look(&stamp, &ns);
-	if (ns - counting->ns < APART_NS) {
-		const struct timespec rest = {
-			.tv_nsec = (long)(APART_NS - (ns - counting->ns)),
-		};
-
-		nanosleep(&rest, NULL);
-		ticks_look(&stamp, &ns);
-	}
-	mult = (uint64_t)(((unsigned __int128)(ns - counting->ns) << 32) /
-	                  (stamp - counting->stamp));
-	if (fd < 0 || write(fd, &mult, sizeof(mult)) != (ssize_t)sizeof(mult))
-		return error_errno(err, "%s", path);
-	return 0;
-}
 
 /* Find the program, the interpreter and the library. Returns 0, or as the run_counted function of a
  * command. */
@@ -154,7 +125,8 @@ static int run_counted(const struct counted_program *counting, const char *folde
 		.mask = &signals->old,
 	};
 
-	if (write_rate(counting, folder, err) < 0 || group_signals_start(group, err) < 0)
+	if (preloading_write_rate(folder, counting->stamp, counting->ns, err) < 0 ||
+	    group_signals_start(group, err) < 0)
 		return -1;
 	if (child_spawn(program, &spec, err) < 0) {
 		error_prefix(err, "%s", spec.file);
@@ -298,71 +270,62 @@ int metrics_run_program(const struct record_options *options, char *const *argv,
 
 /* ---- running programs */
 
-/* Finds where the GIL is taken and released; fails unless all places are known. */
-static int find_probes(struct probe_set **ret, pid_t pid, struct error *err)
-{
-	CLEANUP(probe_set_free) struct probe_set *set = NULL;
-	struct process_python process;
+/**
+ * @pids: of which each one that does not count by itself has an observer, which the watches share
+ */
+struct served_pids {
+	VEC(struct observer *) observers;
+	VEC(pid_t) pids;
+};
 
-	if (process_python_find(&process, pid, err) < 0)
-		return -1;
-	if (process.python->free_threaded)
-		error_set(err, ENOTSUP,
-		          "process %d runs a free-threaded Python, whose GIL has no metrics",
-		          (int)pid);
-	else
-		resolve_probes(&set, process.python, 0, err);
-	process_python_done(&process);
-	if (!set)
-		return -1;
-	if (!set->releases_known)
-		return error_set(err, ENOTSUP,
-		                 "process %d: some of the places where its Python releases the GIL "
-		                 "are unknown: start it with giltracer --metrics",
+static struct observer *find_observer(const struct served_pids *served, pid_t pid)
+{
+	for (size_t i = 0; i < served->pids.n; i++)
+		if (served->pids.v[i] == pid)
+			return served->observers.v[i];
+	return NULL;
+}
+
+/* A program that does not count by itself loads the library. */
+static int add_observed(struct served_pids *served, struct watch *watch, pid_t pid,
+                        const struct metrics_options *options, struct error *err)
+{
+	struct observer *observer = find_observer(served, pid);
+
+	if (!options->address)
+		return error_set(err, ENODATA,
+		                 "process %d does not count its GIL's time: start it with "
+		                 "giltracer --metrics, or give --listen, so that it loads the "
+		                 "library",
 		                 (int)pid);
-	*ret = take(set);
+	if (!observer) {
+		if (observer_open(&observer, pid, err) < 0)
+			return -1;
+		*vec_push(&served->observers) = observer;
+		*vec_push(&served->pids) = pid;
+	}
+	watch_add_observed(watch, pid, observer_folder(observer), observer_number(observer));
 	return 0;
 }
 
-/* Adds a program that does not count itself: by uprobes, if permitted, as long as it is served. */
-static int add_uncounted(struct watch *watch, pid_t pid, const struct metrics_options *options,
-                         struct error *err)
+static int add_process(struct served_pids *served, struct watch *watch, unsigned pid,
+                       const struct metrics_options *options, struct error *err)
 {
-	struct trigger trigger;
-	struct probe_set *set = NULL;
-	struct totals *totals;
-	struct error ignored;
+	int ret;
 
-	if (geteuid() != 0 || !options->address)
-		return error_set(err, ENODATA,
-		                 "process %d does not count its GIL's time: start it with "
-		                 "giltracer --metrics, or %s, to watch it by uprobes",
-		                 (int)pid, geteuid() != 0 ? "run this as root" : "give --listen");
-	if (options->reports.condition &&
-	    trigger_parse(&trigger, options->reports.condition, &ignored) == 0 &&
-	    trigger.measure == TRIGGER_KEPT)
-		return error_set(
-			err, EINVAL,
-			"process %d: gil_kept is known only for programs that were started "
-			"with giltracer --metrics",
-			(int)pid);
-	return find_probes(&set, pid, err) < 0 || uprobe_totals_open(&totals, pid, set, err) < 0
-	               ? -1
-	               : watch_add_totals(watch, totals, pid, err);
-}
-
-static int add_process(struct watch *watch, unsigned pid, const struct metrics_options *options,
-                       struct error *err)
-{
 	if (cmd_python(&pid, err) < 0)
 		return -1;
-	if (watch_add_process(watch, (pid_t)pid, err) == 0)
-		return 0;
-	return err->code == ENODATA ? add_uncounted(watch, (pid_t)pid, options, err) : -1;
+	ret = find_observer(served, (pid_t)pid) ? 1 : watch_add_process(watch, (pid_t)pid, err);
+	if (ret == 0 || (ret < 0 && err->code != ENODATA))
+		return ret;
+	/* To be printed once, the page of another observer is good enough. */
+	return ret > 0 && !options->address ? 0
+	                                    : add_observed(served, watch, (pid_t)pid, options, err);
 }
 
-static int add_processes(struct watch *watch, const struct opt_list *pids,
-                         const struct metrics_options *options, struct error *err)
+static int add_processes(struct served_pids *served, struct watch *watch,
+                         const struct opt_list *pids, const struct metrics_options *options,
+                         struct error *err)
 {
 	for (unsigned i = 0; i < pids->n; i++) {
 		char *end;
@@ -371,28 +334,30 @@ static int add_processes(struct watch *watch, const struct opt_list *pids,
 		if (pid <= 0 || pid > INT32_MAX || *end)
 			return error_set(err, EINVAL, "option -p: '%s' is not a process number",
 			                 pids->v[i]);
-		if (add_process(watch, (unsigned)pid, options, err) < 0)
+		if (add_process(served, watch, (unsigned)pid, options, err) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static void wait_for_end(void)
+static void wait_for_end(const struct served_pids *served)
 {
+	const struct timespec second = { .tv_sec = 1 };
 	sigset_t ending;
-	int signal;
 
 	sigemptyset(&ending);
 	sigaddset(&ending, SIGINT);
 	sigaddset(&ending, SIGTERM);
 	sigaddset(&ending, SIGHUP);
 	sigaddset(&ending, SIGQUIT);
-	sigwait(&ending, &signal);
+	while (sigtimedwait(&ending, NULL, &second) < 0)
+		for (size_t i = 0; i < served->observers.n; i++)
+			observer_look(served->observers.v[i]);
 }
 
 /* @watched: the same processes, for reports */
-static int serve(struct watch *watch, struct watch *watched, const struct metrics_options *options,
-                 struct error *err)
+static int serve(const struct served_pids *served, struct watch *watch, struct watch *watched,
+                 const struct metrics_options *options, struct error *err)
 {
 	CLEANUP(listener_done) struct listener listener = LISTENER_NONE;
 	CLEANUP(server_stop) struct server *server = NULL;
@@ -406,7 +371,7 @@ static int serve(struct watch *watch, struct watch *watched, const struct metric
 		ret = start_reports(&reports, options, watched, err);
 	if (ret == 0) {
 		log_info("metrics: %s (Ctrl-C ends)", listener.url);
-		wait_for_end();
+		wait_for_end(served);
 	}
 	autorecord_stop(reports);
 	return ret;
@@ -421,25 +386,30 @@ static void print_once(struct watch *watch)
 	fwrite(str_get(&text), 1, text.len, stdout);
 }
 
-/* Handles signals from the start, because probes must be removed at the end. */
+/* Handles signals from the start, because the programs stop counting at the end. */
 static int run_watch(const struct opt_list *pids, const struct metrics_options *options,
                      struct error *err)
 {
 	struct watch watch = { .label_arguments = options->arguments }, watched = { 0 };
+	struct served_pids served = { 0 };
 	struct signals signals;
 	int ret;
 
 	if (options->address && signals_block(&signals, err) < 0)
 		return -1;
-	ret = add_processes(&watch, pids, options, err);
+	ret = add_processes(&served, &watch, pids, options, err);
 	if (ret == 0 && options->reports.condition)
-		ret = add_processes(&watched, pids, options, err);
+		ret = add_processes(&served, &watched, pids, options, err);
 	if (ret == 0 && options->address)
-		ret = serve(&watch, &watched, options, err);
+		ret = serve(&served, &watch, &watched, options, err);
 	else if (ret == 0)
 		print_once(&watch);
 	watch_done(&watch);
 	watch_done(&watched);
+	for (size_t i = 0; i < served.observers.n; i++)
+		observer_close(served.observers.v[i]);
+	vec_done(&served.observers);
+	vec_done(&served.pids);
 	if (options->address)
 		signals_restore(&signals);
 	return ret;
@@ -462,8 +432,9 @@ static int metrics_run(int argc, char **argv, struct error *err)
 	bool help = false;
 	const struct opt opts[] = {
 		OPT_LIST('p', "pid", "PID", &pids,
-		         "a process started with --metrics, and its descendants; as root with "
-		         "--listen, also any other process; may be repeated"),
+		         "a process started with --metrics, and its descendants; with --listen, "
+		         "also "
+		         "another one, which loads the library; may be repeated"),
 		OPT_STR(0, "listen", "ADDR:PORT", &options.address,
 		        "serve the metrics there until Ctrl-C; without it, print them once"),
 		OPT_FLAG(0, "listen-anywhere", &options.anywhere,
@@ -487,6 +458,6 @@ static int metrics_run(int argc, char **argv, struct error *err)
 const struct cmd cmd_metrics = {
 	.name = "metrics",
 	.usage = "-p PID... [OPTION]...",
-	.summary = "serve metrics of programs that were started with --metrics",
+	.summary = "serve metrics of running programs",
 	.run = metrics_run,
 };

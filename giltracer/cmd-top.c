@@ -30,6 +30,7 @@
 #include "python/python.h"
 #include "record/execution.h"
 #include "record/notes.h"
+#include "record/observer.h"
 #include "record/perf.h"
 #include "record/record.h"
 #include "report/session_report.h"
@@ -50,6 +51,7 @@ enum order { BY_BOTH, BY_HAS, BY_WAITS, BY_NAME, ORDERS };
 
 struct top {
 	struct usage_source *source;
+	struct observer *observer; /* NULL: the program is not made to count */
 	struct usage usage;
 	pid_t pid;
 	bool json, screen, paused, quit;
@@ -58,6 +60,7 @@ struct top {
 	bool filtering;
 	char filter[64];
 	char **command;     /* of the process */
+	const char *probes; /* auto, preload or none */
 	const char *output; /* file of the report; NULL: none at the end */
 	unsigned keep_s;
 	char message[640]; /* on the screen */
@@ -532,6 +535,8 @@ static void show(struct top *top)
 {
 	struct usage latest = { 0 };
 
+	if (top->observer)
+		observer_look(top->observer);
 	if (top->paused) {
 		usage_end(top->source, &latest);
 		usage_done(&latest);
@@ -616,13 +621,34 @@ static void keep(struct top *top)
 	sigaction(SIGUSR1, &now, NULL);
 }
 
+/* Times are exact if the program loads the library, which then counts them. */
+static int open_source(struct top *top, struct error *err)
+{
+	struct error why;
+	int failed = strcmp(top->probes, "none") != 0 &&
+	             observer_open(&top->observer, top->pid, &why) < 0;
+
+	if (usage_open(&top->source, top->pid, err) < 0)
+		return -1;
+	if (failed && !strcmp(top->probes, "preload")) {
+		*err = why;
+		return -1;
+	}
+	if (failed)
+		log_info("estimates from samples instead of exact times: %s", why.text);
+	return 0;
+}
+
 static int run(struct top *top, struct error *err)
 {
 	const struct sigaction end = { .sa_handler = interrupt };
 	int ret;
 
-	if (cmd_check_output(top->output, err) < 0 || usage_open(&top->source, top->pid, err) < 0)
+	if (cmd_check_output(top->output, err) < 0 || open_source(top, err) < 0) {
+		observer_close(top->observer);
+		usage_close(top->source);
 		return -1;
+	}
 	top->command = execution_command(top->pid);
 	sigaction(SIGINT, &end, NULL);
 	sigaction(SIGTERM, &end, NULL);
@@ -633,6 +659,7 @@ static int run(struct top *top, struct error *err)
 	top->screen = false;
 	if (ret == 0 && top->output)
 		ret = report(top, err);
+	observer_close(top->observer);
 	usage_close(top->source);
 	usage_done(&top->usage);
 	argv_free(top->command);
@@ -641,7 +668,7 @@ static int run(struct top *top, struct error *err)
 
 static int top_run(int argc, char **argv, struct error *err)
 {
-	struct top top = { .keep_s = KEEP_SECONDS };
+	struct top top = { .keep_s = KEEP_SECONDS, .probes = "auto" };
 	bool help = false;
 	unsigned pid = 0;
 	const struct opt opts[] = {
@@ -649,6 +676,9 @@ static int top_run(int argc, char **argv, struct error *err)
 		OPT_FLAG(0, "json", &top.json, "print a JSON document per second"),
 		OPT_UINT('n', "limit", "COUNT", &top.count, 1, INT32_MAX,
 		         "end after COUNT seconds"),
+		OPT_STR(0, "probes", "ENGINE", &top.probes,
+		        "preload: the program loads the library, so that times are exact; none: "
+		        "estimate them from samples; auto: exact if that is possible (auto)"),
 		OPT_STR('o', "output", "FILE", &top.output,
 		        "at the end, write a report of the last seconds"),
 		OPT_UINT(0, "keep-last", "SECONDS", &top.keep_s, 1, 3600,
@@ -662,6 +692,10 @@ static int top_run(int argc, char **argv, struct error *err)
 		return go_on;
 	if (!pid)
 		return error_set(err, EINVAL, "option -p PID is missing: the process to watch");
+	if (strcmp(top.probes, "auto") != 0 && strcmp(top.probes, "preload") != 0 &&
+	    strcmp(top.probes, "none") != 0)
+		return error_set(err, EINVAL, "option --probes: '%s' is not auto, preload or none",
+		                 top.probes);
 	if (cmd_python(&pid, err) < 0)
 		return -1;
 	top.pid = (pid_t)pid;

@@ -150,15 +150,11 @@ static void totals_settle(struct totals_slot *slot, uint64_t asked, const struct
 #define PATIENCE_NS (20 * NS_PER_MS)
 
 /**
- * @path: of the file; @map: its first bytes, or the memory of the writer
+ * @path: of the file; @map: its first bytes
  * @reported, @copies: arrays of slots elements
- * @writer: without functions if the page is in a file, which fd refers to
- * @instant: the instant to which the writer, if any, has updated the page
  */
 struct totals {
 	int fd;
-	struct totals_writer writer;
-	uint64_t instant;
 	char *path;
 	struct filemap map;
 	struct totals_header head; /* as it was when opened */
@@ -217,10 +213,7 @@ void totals_close(struct totals *t)
 {
 	if (!t)
 		return;
-	if (t->writer.close)
-		t->writer.close(t->writer.data);
-	else
-		filemap_done(&t->map);
+	filemap_done(&t->map);
 	if (t->fd >= 0)
 		close(t->fd);
 	free(t->path);
@@ -229,21 +222,16 @@ void totals_close(struct totals *t)
 	free(t);
 }
 
-void totals_open_writer(struct totals **ret, const void *page, size_t size,
-                        const struct totals_writer *writer)
+bool totals_is_joined(const struct totals *t)
 {
-	struct totals *t = xcalloc(1, sizeof(*t));
-
-	t->fd = -1;
-	t->map = (struct filemap){ .data = page, .size = size };
-	t->writer = *writer;
-	memcpy(&t->head, page, sizeof(t->head));
-	*ret = t;
+	return t->head.joined;
 }
 
-bool totals_is_observed(const struct totals *t)
+bool totals_is_over(const struct totals *t)
 {
-	return t->writer.begin != NULL;
+	const struct totals_header *head = (const void *)t->map.data;
+
+	return __atomic_load_n(&head->over, __ATOMIC_ACQUIRE) != 0;
 }
 
 /* The error for a process without a page. If it does not run Python, the error states that
@@ -261,21 +249,24 @@ static int no_page(pid_t pid, struct error *err)
 	                 (int)pid);
 }
 
+char *totals_path(pid_t pid)
+{
+	CLEANUP(free) char *maps = procfs_read(pid, 0, "maps", NULL);
+	struct procfs_mapping m;
+	char *rest = maps;
+
+	while (procfs_next_mapping(&m, &rest))
+		if (*m.path == '/' && str_has_suffix(m.path, TOTALS_SUFFIX))
+			return xasprintf("/proc/%d/root%s", (int)pid, m.path);
+	return NULL;
+}
+
 int totals_find(char **ret, pid_t pid, struct error *err)
 {
-	CLEANUP(free) char *maps = NULL;
-	struct procfs_mapping m;
-	char *rest;
-
 	if (process_check(pid, err) < 0)
 		return -1;
-	rest = maps = procfs_read(pid, 0, "maps", NULL);
-	while (procfs_next_mapping(&m, &rest))
-		if (*m.path == '/' && str_has_suffix(m.path, TOTALS_SUFFIX)) {
-			*ret = xasprintf("/proc/%d/root%s", (int)pid, m.path);
-			return 0;
-		}
-	return no_page(pid, err);
+	*ret = totals_path(pid);
+	return *ret ? 0 : no_page(pid, err);
 }
 
 int totals_open_process(struct totals **ret, pid_t pid, struct error *err)
@@ -316,8 +307,6 @@ static uint64_t ticks_now(const struct totals *t)
 	unsigned cpu;
 #endif
 
-	if (t->writer.begin)
-		return t->instant;
 #if defined(__x86_64__)
 	if (t->head.clock == TOTALS_CLOCK_TSC) {
 		uint64_t now = __rdtscp(&cpu);
@@ -454,8 +443,6 @@ static uint32_t count_slots(struct totals *t)
 
 static uint64_t visible_now(const struct totals *t)
 {
-	if (t->writer.begin)
-		return t->instant;
 	return totals_less(ticks_now(t), ((uint64_t)VISIBLE_NS << 32) / t->head.mult);
 }
 
@@ -558,8 +545,7 @@ static void read_all(struct totals *t, struct totals_snapshot *ret)
 	slots = read_slots(t, &ret->torn);
 	vec_reserve(&ret->threads, slots);
 	ret->threads.n = slots;
-	at = (struct instant){ .ticks = ticks_now(t),
-		               .ns = t->writer.begin ? t->instant : clock_now_ns() };
+	at = (struct instant){ .ticks = ticks_now(t), .ns = clock_now_ns() };
 	head = (const void *)t->map.data;
 	ret->at_ns = at.ns;
 	ret->age_ns = TOTALS_NS(totals_less(at.ticks, t->head.stamp), t->head.mult);
@@ -571,16 +557,8 @@ static void read_all(struct totals *t, struct totals_snapshot *ret)
 
 bool totals_read(struct totals *t, struct totals_snapshot *ret)
 {
-	if (t->writer.begin) {
-		t->instant = t->writer.begin(t->writer.data);
-		read_all(t, ret);
-		ret->lost = t->writer.lost(t->writer.data);
-		t->writer.end(t->writer.data);
-		return true;
-	}
-	ret->lost = 0;
 	read_all(t, ret);
-	return !filemap_is_cut(&t->map);
+	return !filemap_is_cut(&t->map) && !totals_is_over(t);
 }
 
 const struct totals_thread *totals_first_of_group(const struct totals_snapshot *snapshot,

@@ -68,14 +68,13 @@ struct totals_gil_age {
  * @at_ns: the instant, CLOCK_MONOTONIC
  * @age_ns: how long totals have been counted
  * @left_out: threads that are not counted, because the page is full
- * @lost: missing events; only of a page that is observed
  * @torn: threads that could not be read in a consistent state; their present activity is not
  * included
  * { 0 } is empty; free with totals_snapshot_done.
  */
 struct totals_snapshot {
 	uint64_t at_ns, age_ns;
-	uint64_t left_out, lost;
+	uint64_t left_out;
 	unsigned torn;
 	struct totals_gil_age gils[TOTALS_GILS];
 	VEC(struct totals_thread) threads;
@@ -84,30 +83,17 @@ struct totals_snapshot {
 /* Open the page in a file. ENODATA: it is not a page, or not yet complete. */
 int totals_open(struct totals **ret, const char *path, struct error *err);
 
-/**
- * Writes a page in this process's memory, in nanoseconds of CLOCK_MONOTONIC. The page changes only
- * between end and begin; begin updates it to the instant that it returns.
- * @lost: the number of missing events so far
- * @close: frees data and the page
- */
-struct totals_writer {
-	uint64_t (*begin)(void *data);
-	void (*end)(void *data);
-	uint64_t (*lost)(void *data);
-	void (*close)(void *data);
-	void *data;
-};
+/* Whether the page ends with its observer, though the program goes on. */
+bool totals_is_joined(const struct totals *t);
 
-/* Read the page of size bytes that writer writes; ret owns it from now on. */
-void totals_open_writer(struct totals **ret, const void *page, size_t size,
-                        const struct totals_writer *writer);
+/* Whether nothing is counted there any more: what was read before may be wrong. */
+bool totals_is_over(const struct totals *t);
 
-/* Whether a writer in this process writes the page. Such a page lacks the times at which holders
- * were asked to release the GIL. */
-bool totals_is_observed(const struct totals *t);
+/* The path of the page that a process has at present, in a folder with those of related processes; NULL: none. The
+ * caller frees it. */
+char *totals_path(pid_t pid);
 
-/* The path of a process's page, in a folder with those of related processes; the caller frees
- * it. Errors are those of process_python_find; ENODATA: the process keeps no totals. */
+/* The same; errors are those of process_python_find; ENODATA: the process keeps no totals. */
 int totals_find(char **ret, pid_t pid, struct error *err);
 
 /* Open that page. */

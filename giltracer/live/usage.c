@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/procfs.h"
 #include "base/str.h"
 #include "live/snapshot.h"
 #include "live/totals.h"
@@ -43,7 +44,8 @@ struct usage_source {
 	struct target *target;
 	struct snapshots *snapshots;
 	struct keep *keep;     /* NULL: samples are not kept */
-	struct totals *totals; /* NULL: the program keeps none */
+	struct totals *totals; /* NULL: the program keeps none now */
+	bool elsewhere;        /* it has its own numbers of threads */
 	struct totals_snapshot before, now;
 	VEC(struct seen) seen;
 	VEC(struct held) held;
@@ -180,7 +182,9 @@ static void add_sampled(const struct usage_source *u, struct usage *ret)
 	for (size_t i = 0; i < u->seen.n; i++) {
 		struct usage_thread *t = vec_push(&ret->threads);
 
-		*t = (struct usage_thread){ .tid = u->seen.v[i].tid };
+		*t = (struct usage_thread){ .tid = u->seen.v[i].tid, .own_tid = u->seen.v[i].tid };
+		if (u->elsewhere)
+			t->own_tid = procfs_own_number(u->pid, (pid_t)t->tid);
 		memcpy(t->name, u->seen.v[i].name, sizeof(u->seen.v[i].name));
 		fill_seen(u, &u->seen.v[i], t);
 	}
@@ -189,10 +193,11 @@ static void add_sampled(const struct usage_source *u, struct usage *ret)
 	ret->free = u->samples > held ? percent(u->samples - held, u->samples) : 0;
 }
 
-static struct usage_thread *find_thread(const struct usage *usage, uint32_t tid)
+/* By its number in the program's own namespace. */
+static struct usage_thread *find_thread(const struct usage *usage, uint32_t own)
 {
 	for (size_t i = 0; i < usage->threads.n; i++)
-		if (usage->threads.v[i].tid == tid)
+		if (usage->threads.v[i].own_tid == own)
 			return &usage->threads.v[i];
 	return NULL;
 }
@@ -262,7 +267,7 @@ static void drop_estimates(const struct usage_source *u, struct usage *ret)
 			continue;
 		if (!t) {
 			t = vec_push(&ret->threads);
-			*t = (struct usage_thread){ .tid = now->tid };
+			*t = (struct usage_thread){ .tid = now->tid, .own_tid = now->tid };
 		}
 		t->has = t->waits = 0;
 		if (now->state != TOTALS_ENDED)
@@ -350,23 +355,55 @@ static void forget_codes(struct usage_source *u)
 	u->snapshots = snapshots_new(target);
 }
 
+static void forget_totals(struct usage_source *u)
+{
+	totals_close(u->totals);
+	u->totals = NULL;
+}
+
+/* The program may have begun to count, again. */
+static void find_totals(struct usage_source *u)
+{
+	CLEANUP(free) char *path = totals_path(u->pid);
+	struct error ignored;
+
+	if (path && totals_open(&u->totals, path, &ignored) == 0 &&
+	    !totals_read(u->totals, &u->before))
+		forget_totals(u);
+}
+
+/* A GIL that a subinterpreter had before the program was made to count is not in the page. */
+static bool knows_gils(const struct usage_source *u)
+{
+	uint32_t known = 0;
+
+	for (unsigned i = 0; i < TOTALS_GILS; i++)
+		known += u->now.gils[i].age_ns && !u->now.gils[i].gone;
+	return u->gils <= known;
+}
+
 void usage_end(struct usage_source *u, struct usage *ret)
 {
 	uint64_t began_ns = u->began_ns;
-	bool exact = u->totals && totals_read(u->totals, &u->now);
+	bool counted = u->totals && totals_read(u->totals, &u->now);
+	bool exact = counted && knows_gils(u);
 
 	empty(ret);
 	ret->exact = false;
 	ret->samples = u->samples;
 	ret->gils = u->gils;
-	ret->time_ns = u->began_ns = exact ? u->now.at_ns : clock_now_ns();
-	if (exact)
+	ret->time_ns = u->began_ns = counted ? u->now.at_ns : clock_now_ns();
+	if (counted)
 		began_ns = u->before.at_ns;
 	ret->interval_ns = ret->time_ns > began_ns ? ret->time_ns - began_ns : 1;
 	add_sampled(u, ret);
-	if (exact) {
+	if (exact)
 		add_exact(u, ret);
+	if (counted) {
 		swap_totals(u);
+	} else {
+		forget_totals(u);
+		find_totals(u);
 	}
 	vec_sort(&ret->threads, compare);
 	u->seen.n = u->held.n = 0;
@@ -379,17 +416,13 @@ void usage_end(struct usage_source *u, struct usage *ret)
 int usage_open(struct usage_source **ret, pid_t pid, struct error *err)
 {
 	CLEANUP(usage_close) struct usage_source *u = xcalloc(1, sizeof(*u));
-	struct error ignored;
 
 	u->pid = pid;
 	if (target_open(&u->target, pid, err) < 0)
 		return -1;
 	u->snapshots = snapshots_new(u->target);
-	if (totals_open_process(&u->totals, pid, &ignored) == 0 &&
-	    !totals_read(u->totals, &u->before)) {
-		totals_close(u->totals);
-		u->totals = NULL;
-	}
+	u->elsewhere = procfs_is_elsewhere(pid);
+	find_totals(u);
 	u->began_ns = u->totals ? u->before.at_ns : clock_now_ns();
 	*ret = take(u);
 	return 0;

@@ -37,7 +37,7 @@ struct usage_holder {
 
 /**
  * A thread in an interval.
- * @name: any bytes
+ * @own_tid: in the program's own namespace; @name: any bytes
  * @has, @waits: percent of the interval; exact or estimated, see struct usage
  * @runs, @sleeps: percent of the samples in which it was runnable, or asleep, without the GIL
  * @for_tid: the thread that it waited for in most samples; 0: none
@@ -47,7 +47,7 @@ struct usage_holder {
  * unknown
  */
 struct usage_thread {
-	uint32_t tid;
+	uint32_t tid, own_tid;
 	char name[64];
 	double has, waits, runs, sleeps;
 	uint32_t for_tid, gil_of;

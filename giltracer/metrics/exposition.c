@@ -119,9 +119,6 @@ static uint64_t group_ns(enum family family, const struct metrics_group *group)
 
 static void put_group_seconds(const struct writer *w, const struct metrics_process *p)
 {
-	/* An unknown value is omitted rather than reported as 0. */
-	if (w->family == FAMILY_KEPT && p->observed)
-		return;
 	for (size_t g = 0; g < p->groups.n; g++)
 		add_counter(w, p, p->groups.v[g].labels, group_ns(w->family, &p->groups.v[g]));
 }
@@ -269,12 +266,6 @@ static void put_threads_left_out(const struct writer *w, const struct metrics_pr
 	add_count(w, p, "", "", p->snapshot.left_out);
 }
 
-static void put_events_lost(const struct writer *w, const struct metrics_process *p)
-{
-	if (p->observed)
-		add_count(w, p, "_total", "", p->snapshot.lost);
-}
-
 static void (*const put[FAMILIES])(const struct writer *, const struct metrics_process *) = {
 	[FAMILY_HOLD] = put_group_seconds,
 	[FAMILY_WAIT] = put_group_seconds,
@@ -289,7 +280,6 @@ static void (*const put[FAMILIES])(const struct writer *, const struct metrics_p
 	[FAMILY_CPU] = put_cpu,
 	[FAMILY_PROCESS] = put_process,
 	[FAMILY_THREADS_LEFT_OUT] = put_threads_left_out,
-	[FAMILY_EVENTS_LOST] = put_events_lost,
 };
 
 /* ---- all metrics */

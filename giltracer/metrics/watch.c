@@ -85,7 +85,6 @@ struct metrics_process *metrics_process_new(struct totals *page, pid_t pid)
 	p->pid = pid;
 	p->parent = totals_parent(page);
 	p->page = page;
-	p->observed = totals_is_observed(page);
 	p->command = find_command(pid);
 	p->created_ms = unix_ms(totals_began_ns(page));
 	return p;
@@ -315,25 +314,28 @@ static char *folder_of(pid_t pid, struct error *err)
 	return take(path);
 }
 
-int watch_add_totals(struct watch *watch, struct totals *totals, pid_t pid, struct error *err)
+void watch_add_observed(struct watch *watch, pid_t pid, const char *path, uint32_t own)
 {
-	struct metrics_process *process = metrics_process_new(totals, pid);
-
-	if (!process)
-		return error_set(err, ESRCH, "process %d has ended", (int)pid);
-	add_process(watch, process);
-	return 0;
+	*vec_push(&watch->folders) =
+		(struct watch_folder){ .path = xstrdup(path), .root = pid, .own = (pid_t)own };
 }
 
 int watch_add_process(struct watch *watch, pid_t pid, struct error *err)
 {
 	CLEANUP(totals_close) struct totals *page = NULL;
+	struct metrics_process *process;
+	bool joined;
 	char *folder;
 
 	if (totals_open_process(&page, pid, err) < 0 || !(folder = folder_of(pid, err)))
 		return -1;
 	*vec_push(&watch->folders) = (struct watch_folder){ .path = folder, .root = pid };
-	return watch_add_totals(watch, take(page), pid, err);
+	joined = totals_is_joined(page);
+	process = metrics_process_new(take(page), pid);
+	if (!process)
+		return error_set(err, ESRCH, "process %d has ended", (int)pid);
+	add_process(watch, process);
+	return joined;
 }
 
 /* ---- processes */
@@ -380,7 +382,7 @@ static void add(struct watch *watch, const struct watch_folder *folder, const ch
 	struct metrics_process *process;
 	struct error ignored;
 
-	if (totals_open(&page, path, &ignored) < 0)
+	if (totals_open(&page, path, &ignored) < 0 || totals_is_over(page))
 		return; /* not ready yet, or another user's */
 	if (!totals_alive(page, pid)) {
 		if (folder->ours)
@@ -419,6 +421,8 @@ static void look_into(struct watch *watch, const struct watch_folder *folder)
 		long pid = strtol(entry->d_name, &end, 10);
 		uint64_t stamp = *end == '.' ? strtoull(end + 1, &end, 10) : 0;
 
+		if (folder->own)
+			pid = pid == folder->own ? folder->root : 0;
 		if (pid <= 0 || strcmp(end, TOTALS_SUFFIX) != 0 ||
 		    is_known(watch, (pid_t)pid, stamp))
 			continue;

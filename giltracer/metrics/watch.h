@@ -60,7 +60,7 @@ struct metrics_histogram {
  * @pid: number of the process in our namespace, and of its @parent
  * @command: its name in the kernel, escaped for a label; owned
  * @arguments: its command line, likewise; NULL: not exported
- * @page: owned; @observed: see totals_is_observed
+ * @page: owned
  * @pidfd: readable when the process has ended; -1: the kernel does not support pidfds
  * @created_ms: Unix time when counting began
  * @snapshot: the last one
@@ -73,7 +73,6 @@ struct metrics_process {
 	pid_t pid, parent;
 	char *command, *arguments;
 	struct totals *page;
-	bool observed;
 	int pidfd;
 	uint64_t created_ms;
 	struct totals_snapshot snapshot;
@@ -105,11 +104,12 @@ DEFINE_CLEANUP(struct metrics_process *, metrics_process_free);
 
 /**
  * @root: only this process and its descendants; 0: all
+ * @own: only @root, which has this number in its own namespace; 0: others, too
  * @ours: we made the folder, and remove the files of dead processes
  */
 struct watch_folder {
 	char *path;
-	pid_t root;
+	pid_t root, own;
 	bool ours;
 };
 
@@ -128,12 +128,13 @@ struct watch {
 /* Add all processes with pages in a folder, which we made. */
 void watch_add_folder(struct watch *watch, const char *path);
 
-/* Add a running process and its descendants. Errors are those of totals_open_process. */
+/* Add a running process and its descendants. Returns 1 if its page ends with its observer, though the process goes
+ * on. Errors are those of totals_open_process. */
 int watch_add_process(struct watch *watch, pid_t pid, struct error *err);
 
-/* Add a process without its descendants, by its totals, which the watch owns from now on. Error
- * ESRCH. */
-int watch_add_totals(struct watch *watch, struct totals *totals, pid_t pid, struct error *err);
+/* Add a running process without its descendants, as long as it has a page in this folder, where it has the number
+ * own. */
+void watch_add_observed(struct watch *watch, pid_t pid, const char *path, uint32_t own);
 
 /* Find new processes, forget those that have ended, and read all. */
 void watch_update(struct watch *watch);

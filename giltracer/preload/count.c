@@ -30,10 +30,13 @@ _Static_assert(CHUNK_BYTES % 4096 == 0 && TOTALS_SLOTS_AT % 4096 == 0, "chunks a
 struct counting counting;
 
 /**
+ * @header, @waited, @gils, @chunk: addresses that stay the same for further pages of the process, since threads
+ * that were preempted may still write there; without a page, the memory has no file
  * @key: its destructor runs when a thread ends
  * @next: the first slot that has never been used
- * @chunk: addresses of mapped slots; @names: hash of each slot's group of names, 0: unused
+ * @filed: the chunk is in the file; @names: hash of each slot's group of names, 0: unused
  * @groups: number of groups, by GIL
+ * @owned: a thread may write to the slot, possibly one that has not called us since an earlier page
  */
 static struct page {
 	struct totals_header *header;
@@ -45,6 +48,7 @@ static struct page {
 	char path[TOTALS_DIR_MAX + 64];
 	atomic_uint next;
 	struct totals_slot *_Atomic chunk[CHUNKS];
+	atomic_bool filed[CHUNKS];
 	_Atomic uint64_t names[TOTALS_SLOTS];
 	atomic_uint groups[TOTALS_WAITED];
 	atomic_bool owned[TOTALS_SLOTS];
@@ -52,7 +56,8 @@ static struct page {
 
 /* ---- the file */
 
-static void *map_part(int flags, size_t at, size_t bytes)
+/* where: NULL: anywhere */
+static void *map_part(void *where, int flags, size_t at, size_t bytes)
 {
 	long fd = syscall(SYS_openat, AT_FDCWD, page.path, flags | O_RDWR | O_CLOEXEC | O_NOFOLLOW,
 	                  0600);
@@ -61,7 +66,8 @@ static void *map_part(int flags, size_t at, size_t bytes)
 	if (fd < 0)
 		return NULL;
 	if (process_reserve(fd, at, bytes))
-		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, (int)fd, (off_t)at);
+		map = mmap(where, bytes, PROT_READ | PROT_WRITE,
+		           MAP_SHARED | (where ? MAP_FIXED : 0), (int)fd, (off_t)at);
 	syscall(SYS_close, fd);
 	return map == MAP_FAILED ? NULL : map;
 }
@@ -132,13 +138,14 @@ static void begin(void)
 		.pid = (uint32_t)syscall(SYS_getpid),
 		.ppid = (uint32_t)syscall(SYS_getppid),
 		.slot_size = sizeof(struct totals_slot),
+		.joined = counting.told,
 	};
 	char *map;
 
 	clock_look(&head.stamp, &head.ns);
 	at = process_put_file(at, head.pid, head.stamp);
 	memcpy(at, TOTALS_SUFFIX, sizeof(TOTALS_SUFFIX));
-	map = map_part(O_CREAT | O_EXCL, 0, TOTALS_SLOTS_AT);
+	map = map_part(page.header, O_CREAT | O_EXCL, 0, TOTALS_SLOTS_AT);
 	if (!map)
 		return;
 	page.header = (struct totals_header *)(void *)map;
@@ -152,22 +159,74 @@ static void begin(void)
 
 static void thread_ended(void *data);
 
+static void begin_in(const char *dir)
+{
+	int saved = errno;
+
+	if (*dir != '/' || strlen(dir) > TOTALS_DIR_MAX)
+		return;
+	page.dir_len = strlen(dir);
+	memcpy(page.path, dir, page.dir_len);
+	if (!page.has_key)
+		page.has_key = pthread_key_create(&page.key, thread_ended) == 0;
+	clock_begin();
+	if (page.has_key)
+		begin();
+	errno = saved;
+}
+
 void count_begin(void)
 {
 	const char *dir;
-	int saved = errno;
 
 	if (counting.on || page.dir_len)
 		return;
 	dir = secure_getenv(TOTALS_ENV);
-	if (!dir || *dir != '/' || strlen(dir) > TOTALS_DIR_MAX)
+	if (dir)
+		begin_in(dir);
+}
+
+static void forget_slots(void)
+{
+	for (unsigned i = 0; i < TOTALS_SLOTS && i < page.next; i++)
+		page.names[i] = 0;
+	page.next = 0;
+	for (unsigned i = 0; i < TOTALS_WAITED; i++)
+		page.groups[i] = 0;
+}
+
+bool count_begin_in(const char *dir)
+{
+	forget_slots();
+	counting.told = true;
+	begin_in(dir);
+	return counting.on;
+}
+
+static void drop_file(void *at, size_t bytes)
+{
+	mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+}
+
+void count_stop(void)
+{
+	if (!counting.on)
 		return;
-	page.dir_len = strlen(dir);
-	memcpy(page.path, dir, page.dir_len);
-	page.has_key = pthread_key_create(&page.key, thread_ended) == 0;
-	clock_begin();
-	if (page.has_key)
-		begin();
+	counting.on = false;
+	__atomic_store_n(&page.header->over, 1, __ATOMIC_RELEASE);
+}
+
+void count_end(void)
+{
+	int saved = errno;
+
+	if (!counting.on)
+		return;
+	count_stop();
+	drop_file(page.header, TOTALS_SLOTS_AT);
+	for (unsigned i = 0; i < CHUNKS; i++)
+		if (atomic_exchange(&page.filed[i], false))
+			drop_file(page.chunk[i], CHUNK_BYTES);
 	errno = saved;
 }
 
@@ -241,16 +300,30 @@ static struct totals_slot *find_reusable(struct self *me, uint64_t name)
 /* The first thread that needs a chunk maps it; two threads may do so at the same time. */
 static bool map_chunk(unsigned number)
 {
-	struct totals_slot *none = NULL, *map;
+	struct totals_slot *none = NULL, *where = page.chunk[number], *map;
 
-	if (page.chunk[number])
+	if (page.filed[number])
 		return true;
-	map = map_part(0, TOTALS_SLOTS_AT + number * CHUNK_BYTES, CHUNK_BYTES);
+	map = map_part(where, 0, TOTALS_SLOTS_AT + number * CHUNK_BYTES, CHUNK_BYTES);
 	if (!map)
 		return false;
-	if (!atomic_compare_exchange_strong(&page.chunk[number], &none, map))
+	if (!where && !atomic_compare_exchange_strong(&page.chunk[number], &none, map))
 		munmap(map, CHUNK_BYTES);
+	page.filed[number] = true;
 	return true;
+}
+
+/* A slot that no thread has, or may still write to; TOTALS_SLOTS: there is none. */
+static unsigned free_slot(void)
+{
+	unsigned i;
+	bool no;
+
+	do {
+		i = page.next < TOTALS_SLOTS ? atomic_fetch_add(&page.next, 1) : TOTALS_SLOTS;
+		no = false;
+	} while (i < TOTALS_SLOTS && !atomic_compare_exchange_strong(&page.owned[i], &no, true));
+	return i < TOTALS_SLOTS ? i : TOTALS_SLOTS;
 }
 
 /* The group of an earlier thread of this name, or a new one. */
@@ -272,12 +345,15 @@ static uint32_t find_group(const struct gil *g, uint64_t name, unsigned before)
 
 static struct totals_slot *make_slot(struct self *me, const struct gil *g, uint64_t name)
 {
-	unsigned i = page.next < TOTALS_SLOTS ? atomic_fetch_add(&page.next, 1) : TOTALS_SLOTS;
+	unsigned i = free_slot();
 	uint32_t used = page.header->slots;
 
-	if (i >= TOTALS_SLOTS || !map_chunk(i / TOTALS_CHUNK))
+	if (i == TOTALS_SLOTS)
 		return NULL;
-	page.owned[i] = true;
+	if (!map_chunk(i / TOTALS_CHUNK)) {
+		page.owned[i] = false;
+		return NULL;
+	}
 	COUNT_SET(slot_at(i)->group, find_group(g, name, i));
 	page.names[i] = name;
 	while (used < i + 1 &&
@@ -288,12 +364,35 @@ static struct totals_slot *make_slot(struct self *me, const struct gil *g, uint6
 	return slot_at(i);
 }
 
-static void find_name(char *ret, const struct self *me)
+/* The names that an observer tells: read again only if there are more. */
+static bool find_told(char *ret, struct self *me)
+{
+	const uint32_t names = __atomic_load_n(&process.control->names, __ATOMIC_ACQUIRE);
+	struct totals_name entries[16];
+	long fd, n;
+
+	if (me->named || me->names == names)
+		return false;
+	me->names = names;
+	fd = process_open_shared(TOTALS_NAMES, O_RDONLY);
+	while (fd >= 0 && (n = syscall(SYS_read, fd, entries, sizeof(entries))) > 0)
+		for (size_t i = 0; i < (size_t)n / sizeof(*entries); i++)
+			if (entries[i].tid == (uint32_t)me->tid) {
+				memcpy(ret, entries[i].name, TOTALS_NAME - 1);
+				me->named = true;
+			}
+	if (fd >= 0)
+		syscall(SYS_close, fd);
+	return me->named;
+}
+
+static void find_name(char *ret, struct self *me)
 {
 	memset(ret, 0, TOTALS_NAME);
-	if (me->tid == (pid_t)page.header->pid)
+	me->named = me->tid == (pid_t)page.header->pid;
+	if (me->named)
 		memcpy(ret, "MainThread", sizeof("MainThread"));
-	else
+	else if (!counting.told || !(me->names = 0, find_told(ret, me)))
 		prctl(PR_GET_NAME, ret);
 }
 
@@ -462,6 +561,37 @@ void count_take_slot(struct self *me, const struct gil *g)
 	errno = saved;
 }
 
+void count_learn_name(struct self *me, const struct gil *g)
+{
+	char name[TOTALS_NAME] = "";
+	int saved = errno;
+
+	if (me->slot && !me->named && find_told(name, me)) {
+		leave_slot(me);
+		take_slot(me, g, name);
+	}
+	errno = saved;
+}
+
+void count_forget(struct self *me)
+{
+	struct totals_slot *slot = me->slot;
+
+	me->slot = NULL;
+	if (!slot || is_unnamed(slot))
+		return;
+	memset((char *)slot + sizeof(slot->seq), 0, sizeof(*slot) - sizeof(slot->seq));
+	page.owned[me->slot_number] = false;
+}
+
+void count_held(struct self *me, struct gil *g)
+{
+	struct count c = count_open(me, g);
+
+	count_acquired(&c, TOTALS_HOLD, clock_stamp());
+	g->group = me->group;
+}
+
 void count_named(const char *name)
 {
 	struct self *me = &self;
@@ -502,6 +632,8 @@ static void thread_ended(void *data)
 	me->count_rounds = PTHREAD_DESTRUCTOR_ITERATIONS;
 	if (me->slot && is_unnamed(me->slot))
 		nursery_owned[me->slot - nursery] = false;
+	else if (!counting.on || me->recording != process.recording)
+		count_forget(me);
 	else if (me->slot)
 		leave_slot(me);
 	me->slot = NULL;
@@ -517,16 +649,13 @@ static void unmap(void)
 		if (page.chunk[i])
 			munmap(page.chunk[i], CHUNK_BYTES);
 		page.chunk[i] = NULL;
+		page.filed[i] = false;
 	}
-	for (unsigned i = 0; i < TOTALS_SLOTS && i < page.next; i++) {
-		page.names[i] = 0;
+	for (unsigned i = 0; i < TOTALS_SLOTS && i < page.next; i++)
 		page.owned[i] = false;
-	}
 	for (unsigned i = 0; i < NURSERY; i++)
 		nursery_owned[i] = false;
-	page.next = 0;
-	for (unsigned i = 0; i < TOTALS_WAITED; i++)
-		page.groups[i] = 0;
+	forget_slots();
 	page.header = NULL;
 	page.waited = NULL;
 	page.gils = NULL;
@@ -536,7 +665,6 @@ static void unmap(void)
 void count_in_child(void)
 {
 	struct self *me = &self;
-	struct count c;
 
 	if (!counting.on)
 		return;
@@ -544,6 +672,8 @@ void count_in_child(void)
 	unmap();
 	me->slot = NULL;
 	me->slot_gil = NULL;
+	if (process.joined)
+		return;
 	begin();
 	for (unsigned i = 0; i < GILS_MAX; i++) {
 		gils[i].compared = 0;
@@ -551,10 +681,7 @@ void count_in_child(void)
 		if (!counting.on || !gils[i].mutex)
 			continue;
 		count_gil_made(&gils[i]);
-		if (gils[i].holder != me)
-			continue;
-		c = count_open(me, &gils[i]);
-		count_acquired(&c, TOTALS_HOLD, clock_stamp());
-		gils[i].group = me->group;
+		if (gils[i].holder == me)
+			count_held(me, &gils[i]);
 	}
 }

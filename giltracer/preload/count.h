@@ -8,11 +8,11 @@
 
 /**
  * @on: this process has a page
- * @named: threads report their names when they start
+ * @named: threads report their names when they start; @told: the observer tells them
  * @mult: totals_header.mult
  */
 struct counting {
-	bool on, named;
+	bool on, named, told;
 	uint64_t mult;
 };
 
@@ -27,6 +27,24 @@ struct count {
 /* A GIL has been created: this process has a page from now on, if the folder exists. */
 void count_begin(void);
 void count_in_child(void);
+
+/* A program that was already running has a page in this folder from now on, possibly again. False:
+ * impossible. */
+bool count_begin_in(const char *dir);
+
+/* It has none any more. Other threads may be writing to it meanwhile. count_stop makes no system call, and leaves
+ * it mapped. */
+void count_stop(void);
+void count_end(void);
+
+/* The thread's slot is of a page that is over. */
+void count_forget(struct self *me);
+
+/* The thread, which has just released the GIL, takes a slot for its name if the observer has told that. */
+void count_learn_name(struct self *me, const struct gil *g);
+
+/* The thread holds the GIL. */
+void count_held(struct self *me, struct gil *g);
 
 /* A GIL was created, or destroyed. */
 void count_gil_made(struct gil *g);

@@ -364,6 +364,7 @@ enum preload_moment {
  * @gil: the address of its GIL
  * @joined_ns: when the library began to record, CLOCK_MONOTONIC; 0: not yet
  * @alone: its children are not recorded
+ * @totals: nothing is recorded: it counts (totals.h); @names: see TOTALS_NAMES
  * For a program whose GIL uprobes record, at least at first:
  * @turn_ns: how long they make a thread take to release the GIL and take it again; 0: not known yet;
  * @is_measured: in this program
@@ -403,6 +404,7 @@ struct preload_control {
 	uint32_t shared;
 	uint64_t turn_ns;
 	uint64_t is_measured;
+	uint32_t totals, names;
 };
 
 #endif

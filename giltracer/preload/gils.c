@@ -98,6 +98,17 @@ void gils_mutex_gone(pthread_mutex_t *mutex)
 	free_lock();
 }
 
+void gils_forget(void)
+{
+	unsigned n = atomic_load_explicit(&gil_count, memory_order_acquire);
+
+	take_lock();
+	for (unsigned i = 0; i < n; i++)
+		if (gils[i].mutex)
+			forget(gils[i].mutex);
+	free_lock();
+}
+
 static struct gil *find_place(void)
 {
 	unsigned n = atomic_load_explicit(&gil_count, memory_order_relaxed);
@@ -178,6 +189,8 @@ void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 	g->noticed = g->told = false;
 	g->holder = me;
 	g->last = me;
+	if (counting.on)
+		count_held(me, g);
 	/* Another thread may just import a module. */
 	if (!nogil_on || !nogil_import(me, PRELOAD_ACQUIRE, g->taken_stamp, g))
 		stream_put_gil(me, PRELOAD_ACQUIRE, g->taken_stamp, g);

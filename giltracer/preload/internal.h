@@ -148,7 +148,8 @@ struct spin {
  * @rounds, @count_rounds: how often destructors of the ending thread have run
  * @slot: in which it is counted, with slot_gil and slot_number; NULL: none
  * @group: of the slot
- * @was_counted: it has had a slot before
+ * @was_counted: it has had a slot before; @named: under the program's name for it; @names: how many the
+ * observer had told when its own was sought
  * @has_had_gil: it is one of Python's threads; @stops: it has stopped the world, or is about to;
  * @released_in: without a GIL: its innermost frame, which exists until it takes the GIL again; NULL: unknown
  * @took: the semaphores that it took last, the last one first, and has not posted since; NULL: none
@@ -170,7 +171,8 @@ struct self {
 	uint32_t group;
 	struct totals_slot *slot;
 	const struct gil *slot_gil;
-	bool was_counted, putting_lock, has_had_gil, stops, waits_for_import;
+	uint32_t names;
+	bool was_counted, named, putting_lock, has_had_gil, stops, waits_for_import;
 	const char *released_in;
 	const void *took[2], *ordered[2];
 	struct spin spin;
@@ -273,6 +275,9 @@ void gils_mutex_made(pthread_mutex_t *mutex, const char *caller);
 void gils_mutex_gone(pthread_mutex_t *mutex);
 void gils_cond_made(pthread_cond_t *cond, const char *caller);
 void gils_in_child(void);
+
+/* Of an earlier recording of a program that was already running, whose interpreters may have ended since. */
+void gils_forget(void);
 
 /* Writes all of them to the log again. */
 void gils_log(void);
@@ -584,6 +589,9 @@ char *process_put_number(char *ret, uint64_t value);
 
 /* Called when the GIL is released, with its mutex locked: checks whether the recording goes on. */
 void join_look(uint64_t stamp);
+
+/* The same while the program counts; the thread has released this GIL. */
+void join_counted(struct self *me, const struct gil *g, uint64_t stamp);
 
 /* Initializes the calling thread for this recording. */
 void join_thread(struct self *me);

@@ -413,8 +413,11 @@ static __attribute__((noinline)) void released(struct self *me, struct gil *g)
 	if (UNLIKELY(process.watches))
 		moments_held(g, me->tid, stamp, true);
 	g->holder = NULL;
-	if (!process.on)
+	if (!process.on) {
+		if (UNLIKELY(process.joined) && counting.on)
+			join_counted(me, g, stamp);
 		return;
+	}
 	me->gave = atomic_load_explicit(&g->waiters, memory_order_relaxed) != 0;
 	is_recorded = records(me, PRELOAD_RELEASE, stamp, g);
 	me->released_in = frames_innermost(g);
@@ -452,13 +455,13 @@ EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 
 	g = counting.on ? gils_search_cond(cond, true) : NULL;
 	if (g)
-		count_switch(&self, g);
+		count_switch(join_self(), g);
 	ret = real_cond_wait(cond, mutex);
 	g = gils_search_cond(cond, true);
 	if (!g)
 		return ret;
-	count_switched(&self, g);
-	record(join_self(), PRELOAD_SWITCHED, clock_stamp_after(), g);
+	count_switched(join_self(), g);
+	record(&self, PRELOAD_SWITCHED, clock_stamp_after(), g);
 	return ret;
 }
 

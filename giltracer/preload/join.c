@@ -236,6 +236,7 @@ static void end(void)
 	if (!__atomic_exchange_n(&process.joined, false, __ATOMIC_ACQ_REL))
 		return;
 	process.on = false;
+	count_end();
 	process_close();
 	exchange(false);
 }
@@ -252,6 +253,13 @@ void join_look(uint64_t stamp)
 		end();
 }
 
+void join_counted(struct self *me, const struct gil *g, uint64_t stamp)
+{
+	join_look(stamp);
+	if (counting.on)
+		count_learn_name(me, g);
+}
+
 bool join_in_child(void)
 {
 	if (!process.joined || !process.control->alone)
@@ -265,6 +273,7 @@ bool join_in_child(void)
 void join_thread(struct self *me)
 {
 	stream_forget(me);
+	count_forget(me);
 	*me = (struct self){ .recording = process.recording };
 }
 
@@ -297,7 +306,8 @@ static const char *begin(const char *dir)
 	const char *why;
 	uint64_t ns;
 
-	if (process.joined && (process.control->stopped || is_launcher_gone()))
+	/* A recording takes the place of totals, and so do other totals: their reader finds out. */
+	if (process.joined && (counting.on || process.control->stopped || is_launcher_gone()))
 		end();
 	if (process.on || counting.on)
 		return "it is being recorded already";
@@ -306,6 +316,7 @@ static const char *begin(const char *dir)
 		return why;
 	process.recording++;
 	stream_again();
+	gils_forget();
 	join_self();
 	if (!process_begin_in(dir) || !process.control || process.control->magic != PRELOAD_MAGIC ||
 	    process.control->stopped) {
@@ -322,12 +333,14 @@ static const char *begin(const char *dir)
 	/* Only from then on may a thread find that the recording is over, and end it: the trials of
 	 * locks_begin() need our functions. */
 	if (!why) {
-		locks_begin(gils_symbol);
+		if (process.on)
+			locks_begin(gils_symbol);
 		process.joined = true;
 	}
-	if (why)
+	if (why) {
 		process.on = process.joined = false;
-	else
+		count_end();
+	} else
 		__atomic_store_n(&process.control->joined_ns, ns, __ATOMIC_RELEASE);
 	return why;
 }

@@ -161,11 +161,14 @@ bool process_before_filter(void)
 	bool was_on = process.on;
 
 	process.on = false;
+	if (process.joined)
+		count_stop();
 	return was_on;
 }
 
 void process_filtered(bool was_on, bool failed)
 {
+	process.sealed |= process.joined && !failed;
 	if (failed || !was_on) {
 		process.on = was_on;
 		return;
@@ -452,6 +455,8 @@ bool process_begin_in(const char *dir)
 	memcpy(process.path, dir, folder.path_len);
 	clock_begin();
 	map_control();
+	if (process.control && process.control->totals)
+		return count_begin_in(dir);
 	begin();
 	return true;
 }
@@ -477,8 +482,11 @@ static void in_child(void)
 	locks_in_child();
 	count_in_child();
 	parent = self;
-	if (!process.on)
+	if (!process.on) {
+		if (!process.sealed)
+			join_in_child();
 		return;
+	}
 	stream_in_child();
 	frames_again();
 	nogil_again();

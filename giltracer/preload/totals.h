@@ -19,6 +19,10 @@
  * and the sum over a group of names that differ in digits only is the sum of its slots, whatever
  * threads have started or ended.
  *
+ * A program that was already running counts into a folder of its observer's until that one leaves; then
+ * header.over is set, the file is never written again, and the next observer's folder gets another
+ * one. What is read before over is read as 0 is complete.
+ *
  * Time is in ticks of header.clock; header.mult converts durations (TOTALS_NS), and never changes.
  *
  * Consistency. seq is odd while the slot is being written. A reader copies the slot between two
@@ -51,6 +55,10 @@
 /* A file of the launcher's in the folder: a uint64_t, mult of the processor's counter. Without
  * it, each process measures mult itself, less exactly. */
 #define TOTALS_RATE "rate"
+
+/* A file of the observer's: an array of struct totals_name, to which it appends. The last entry for a tid
+ * counts. preload_control.names is the number of entries. */
+#define TOTALS_NAMES "tids"
 
 #define TOTALS_MAGIC   0x32746f746c746c67 /* "gltltot2" */
 #define TOTALS_GILS    256
@@ -94,6 +102,8 @@ enum totals_clock {
  * @pid, @ppid: in the process's own namespace
  * @slots: how many have been used; some of them may be all zero
  * @left_out: threads without a slot
+ * @joined: of a program that was already running: the page ends with its observer; @over: nothing is counted any
+ * more
  */
 struct totals_header {
 	uint64_t magic;
@@ -105,6 +115,13 @@ struct totals_header {
 	uint32_t slots;
 	uint64_t left_out;
 	uint32_t slot_size; /* sizeof(struct totals_slot) */
+	uint32_t joined, over;
+};
+
+/* The name that the program gave to a thread. */
+struct totals_name {
+	uint32_t tid;
+	char name[TOTALS_NAME];
 };
 
 /**

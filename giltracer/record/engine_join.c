@@ -16,15 +16,19 @@
 #include "base/log.h"
 #include "base/procfs.h"
 #include "base/str.h"
+#include "base/vec.h"
 #include "live/remote.h"
 #include "live/snapshot.h"
+#include "live/totals.h"
 #include "python/target.h"
 #include "preload/format.h"
+#include "preload/totals.h"
 #include "record/engine.h"
 #include "record/execution.h"
 #include "record/job.h"
 #include "record/library.h"
 #include "record/notes.h"
+#include "record/observer.h"
 #include "session/temp_session.h"
 
 /* How long the program's main thread may take to execute the script. */
@@ -411,3 +415,191 @@ const struct engine engine_join = {
 	.add = add,
 	.describe = describe,
 };
+
+/* ---- totals */
+
+/* How long an observer leaves the program alone after it has joined it, and after that has failed. */
+#define JOIN_AGAIN_NS (2 * NS_PER_SECOND)
+#define FAILED_NS     (60 * NS_PER_SECOND)
+
+/**
+ * @number: of the process, and @named: threads of which the library has the name, by their own numbers
+ * @again_ns: when the program may be joined again
+ */
+struct observer {
+	pid_t pid;
+	uint32_t number;
+	struct target *target;
+	struct snapshots *snapshots;
+	struct temp_session session;
+	struct preloading preloading;
+	VEC(uint32_t) named;
+	uint64_t again_ns;
+};
+
+static bool has_name(const struct observer *o, uint32_t tid)
+{
+	for (size_t i = 0; i < o->named.n; i++)
+		if (o->named.v[i] == tid)
+			return true;
+	return false;
+}
+
+/* A thread's number may be given to another one: the last name counts. */
+static void forget_ended(struct observer *o, const uint32_t *now, size_t n)
+{
+	o->named.n = 0;
+	for (size_t i = 0; i < n; i++)
+		*vec_push(&o->named) = now[i];
+}
+
+static void write_names(struct observer *o)
+{
+	CLEANUP(free) char *path = xasprintf("%s/" TOTALS_NAMES, o->preloading.folder);
+	CLEANUP(close)
+	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	VEC(uint32_t) now = { 0 };
+	struct snapshot s;
+	struct error ignored;
+	unsigned more = 0;
+
+	if (fd < 0 || snapshot_take(&s, o->snapshots, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < s.threads.n; i++) {
+		const struct snapshot_thread *t = &s.threads.v[i];
+		struct totals_name name = { 0 };
+
+		if (!t->tid || !t->named)
+			continue;
+		name.tid = procfs_own_number(o->pid, (pid_t)t->tid);
+		snprintf(name.name, sizeof(name.name), "%.*s", TOTALS_NAME - 1, t->name);
+		if (!has_name(o, name.tid) &&
+		    write(fd, &name, sizeof(name)) == (ssize_t)sizeof(name))
+			more++;
+		*vec_push(&now) = name.tid;
+	}
+	forget_ended(o, now.v, now.n);
+	vec_done(&now);
+	snapshot_done(&s);
+	if (more)
+		__atomic_add_fetch(&o->preloading.control->names, more, __ATOMIC_RELEASE);
+}
+
+/* Whether the program is being recorded: by a process that has locked the control file. */
+static bool is_recorded(pid_t pid)
+{
+	CLEANUP(free) char *maps = procfs_read(pid, 0, "maps", NULL);
+	struct procfs_mapping m;
+	char *rest = maps;
+
+	while (procfs_next_mapping(&m, &rest)) {
+		struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
+		CLEANUP(free) char *path = NULL;
+		CLEANUP(close) int fd = -1;
+
+		if (*m.path != '/' || !str_has_suffix(m.path, "/" PRELOAD_CONTROL))
+			continue;
+		path = xasprintf("/proc/%d/root%s", (int)pid, m.path);
+		fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		if (fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK)
+			return true;
+	}
+	return false;
+}
+
+static bool has_page(pid_t pid)
+{
+	CLEANUP(totals_close) struct totals *page = NULL;
+	CLEANUP(free) char *path = totals_path(pid);
+	struct error ignored;
+
+	return path && totals_open(&page, path, &ignored) == 0 && !totals_is_over(page);
+}
+
+/* Another observer may have been faster. */
+static int observe(struct observer *o, struct error *err)
+{
+	uint32_t *stopped = &o->preloading.control->stopped;
+
+	if (has_page(o->pid))
+		return 0;
+	o->again_ns = clock_now_ns() + JOIN_AGAIN_NS;
+	write_names(o);
+	__atomic_store_n(stopped, 0, __ATOMIC_RELAXED);
+	if (load(&o->preloading, o->target, true, err) == 0 || has_page(o->pid))
+		return 0;
+	__atomic_store_n(stopped, 1, __ATOMIC_RELAXED);
+	o->again_ns = clock_now_ns() + FAILED_NS;
+	return -1;
+}
+
+static int prepare(struct observer *o, struct error *err)
+{
+	struct preloading_plan plan = { .name = RECORD_PRELOAD, .pid = o->pid, .totals = true };
+	const struct python *python;
+	uint64_t stamp, ns;
+
+	ticks_look(&stamp, &ns);
+	if (target_open(&o->target, o->pid, err) < 0)
+		return -1;
+	python = o->target->process.python;
+	if (preloading_check_gil(&o->preloading, python, err) < 0 ||
+	    temp_session_make(&o->session, err) < 0)
+		return -1;
+	o->snapshots = snapshots_new(o->target);
+	o->number = procfs_own_number(o->pid, 0);
+	plan.dir = o->session.path;
+	return preloading_prepare(&o->preloading, &plan, err) < 0
+	               ? -1
+	               : preloading_write_rate(o->preloading.folder, stamp, ns, err);
+}
+
+int observer_open(struct observer **ret, pid_t pid, struct error *err)
+{
+	CLEANUP(observer_close) struct observer *o = xcalloc(1, sizeof(*o));
+
+	o->pid = pid;
+	o->session = (struct temp_session)SCRATCH_NONE;
+	if (prepare(o, err) < 0 || observe(o, err) < 0)
+		return -1;
+	*ret = take(o);
+	return 0;
+}
+
+void observer_look(struct observer *o)
+{
+	struct error err;
+
+	write_names(o);
+	if (clock_now_ns() < o->again_ns || has_page(o->pid) || is_recorded(o->pid))
+		return;
+	if (observe(o, &err) < 0)
+		log_debug("%s", err.text);
+}
+
+const char *observer_folder(const struct observer *o)
+{
+	return o->preloading.folder;
+}
+
+uint32_t observer_number(const struct observer *o)
+{
+	return o->number;
+}
+
+void observer_close(struct observer *o)
+{
+	struct error ignored;
+
+	if (!o)
+		return;
+	if (o->preloading.control)
+		__atomic_store_n(&o->preloading.control->stopped, 1, __ATOMIC_RELAXED);
+	preloading_done(&o->preloading);
+	if (o->session.path)
+		temp_session_remove(&o->session, &ignored);
+	snapshots_free(o->snapshots);
+	target_close(o->target);
+	vec_done(&o->named);
+	free(o);
+}

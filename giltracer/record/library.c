@@ -32,6 +32,7 @@
 #include "python/probedef.h"
 #include "python/python.h"
 #include "preload/format.h"
+#include "preload/totals.h"
 #include "record/execution.h"
 #include "session/temp_session.h"
 
@@ -79,6 +80,27 @@ uint64_t ticks_of(uint64_t ns)
 	poll(NULL, 0, MEASURE_MS);
 	ticks_look(&to, &to_ns);
 	return (uint64_t)((double)ns * (double)(to - from) / (double)(to_ns - from_ns));
+}
+
+/* The least time between the two readings of the clocks: the rate is then right to some
+ * millionths. */
+#define APART_NS (20 * NS_PER_MS)
+
+int preloading_write_rate(const char *folder, uint64_t from, uint64_t from_ns, struct error *err)
+{
+	CLEANUP(free) char *path = xasprintf("%s/" TOTALS_RATE, folder);
+	CLEANUP(close) int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	uint64_t stamp, ns, mult;
+
+	ticks_look(&stamp, &ns);
+	if (ns - from_ns < APART_NS) {
+		poll(NULL, 0, (int)((APART_NS - (ns - from_ns)) / NS_PER_MS) + 1);
+		ticks_look(&stamp, &ns);
+	}
+	mult = (uint64_t)(((unsigned __int128)(ns - from_ns) << 32) / (stamp - from));
+	if (fd < 0 || write(fd, &mult, sizeof(mult)) != (ssize_t)sizeof(mult))
+		return error_errno(err, "%s", path);
+	return 0;
 }
 
 /* ---- the library in a program that we start */
@@ -265,6 +287,7 @@ static int map_control(struct preloading *p, const struct preloading_plan *plan,
 		.calls = plan->calls,
 		.c_calls = plan->c_calls,
 		.mutexes = plan->mutexes,
+		.totals = plan->totals,
 		.entries = plan->entries,
 		.shortest_ns = (uint64_t)plan->shortest_us * 1000,
 		.shared = geteuid() == 0,

@@ -83,7 +83,7 @@ int preloading_check_gil(struct preloading *ret, const struct python *python, st
  * @shortest_us: shorter calls are not shown; @modules: only their functions are shown; NULL: all
  * @calls: Python calls are recorded; @c_calls: calls of C functions, too
  * @mutexes: waits for mutexes of C code are recorded
- * @use: of the GIL; @turn_ns: see struct preload_control
+ * @use: of the GIL; @turn_ns: see struct preload_control; @totals: nothing is recorded, the GIL's time is counted
  * @bootstrap: our part of the program, whose functions are not shown
  */
 struct preloading_plan {
@@ -93,7 +93,7 @@ struct preloading_plan {
 	uint64_t kept_ns;
 	const uint64_t *longest_ns;
 	const char *modules;
-	bool calls, c_calls, mutexes;
+	bool calls, c_calls, mutexes, totals;
 	enum preload_use use;
 	uint64_t turn_ns;
 	const char *bootstrap;
@@ -108,6 +108,9 @@ const char *preloading_session(const struct preloading *p, const char *dir);
 
 /* LD_PRELOAD=…, in addition to the variable's present value; the caller frees it. */
 char *preloading_variable(const char *library);
+
+/* Write the rate of the processor's counter into a folder of totals, by this reading of ticks_look() and another one. */
+int preloading_write_rate(const char *folder, uint64_t from, uint64_t from_ns, struct error *err);
 
 /* Record a reading of both clocks: before the program starts, and after its end. */
 void preloading_note_time(const struct preloading *p);

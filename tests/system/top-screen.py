@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """giltracer top on a terminal: prints what it drew after keys were typed, and its exit status.
 
-    top-screen.py GILTRACER PID KEYS [TEXT]    KEYS are typed once TEXT has been drawn
+    top-screen.py GILTRACER 'PID [OPTION]...' KEYS [TEXT]    KEYS are typed once TEXT has been drawn
 
 If TEXT does not appear in 60 updates of the screen, q is typed.
 """
@@ -20,7 +20,7 @@ if child == 0:
     # Before it draws: ncurses draws only what changes, and a TEXT in two parts is not found.
     fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack('HHHH', 24, 132, 0, 0))
     os.environ['TERM'] = 'xterm'
-    os.execv(giltracer, [giltracer, 'top', '-p', pid])
+    os.execv(giltracer, [giltracer, 'top', '-p', *pid.split()])
 drawn = b''
 updates = 0
 while data := terminal.read(fd):

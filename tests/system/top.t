@@ -5,11 +5,11 @@
 . "$top_srcdir/tests/system/attach.sh"
 
 start python3
-exits 0 'a line a second' "$GILTRACER" top -p $pid -n 2
+exits 0 'a line a second' "$GILTRACER" top -p $pid -n 2 --probes none
 is "$(wc -l <out | tr -d ' ')" 2 '  as many as were asked for'
 like "$(head -n 1 out)" '^has the GIL: .* [0-9]+ ~[0-9]+% in [a-z_.<>]+ \(.*\.py:[0-9]+\).*; waits: .*samples\)$' \
 	'  with estimated shares, and the function that runs'
-exits 0 'JSON' "$GILTRACER" top -p $pid -n 1 --json
+exits 0 'JSON' "$GILTRACER" top -p $pid -n 1 --json --probes none
 mv out top.json
 is "$(json top.json 'd["exact"]')" False '  which says that they are estimated'
 is "$(json top.json 'sorted(t["name"] for t in d["threads"])')" \
@@ -22,7 +22,7 @@ is "$(json top.json 'd["samples"] > 0 and all(0 <= t[k] <= 100 for t in d["threa
 is "$(json top.json 'sum(t["has_percent"] for t in d["threads"]) + d["free_percent"] < 100.01')" True \
 	'  and the GIL has one holder at a time'
 if grep -q '^#define HAVE_NCURSES' "$top_builddir/config.h"; then
-	run python3 "$top_srcdir/tests/system/top-screen.py" "$GILTRACER" $pid srq
+	run python3 "$top_srcdir/tests/system/top-screen.py" "$GILTRACER" "$pid --probes none" srq
 	like "$(cat out)" 'estimated from samples' 'a terminal has a screen'
 	like "$(cat out)" 'exit status 0' '  which q ends'
 	ok '  and r writes a report' grep -q '"samples"' giltracer.html
