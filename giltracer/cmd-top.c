@@ -74,13 +74,11 @@ static const char *mark(const struct usage *usage)
 
 static void add_function(struct str *out, const struct usage_thread *t)
 {
-	const char *slash = t->file ? strrchr(t->file, '/') : NULL;
-
 	if (!t->function)
 		return;
 	utf8_add_safe(out, t->function, NAME_COLUMNS * 2);
 	str_adds(out, " (");
-	utf8_add_safe(out, slash ? slash + 1 : t->file, NAME_COLUMNS * 2);
+	utf8_add_safe(out, str_base(t->file), NAME_COLUMNS * 2);
 	str_addf(out, ":%" PRIu32 ")", t->line);
 }
 

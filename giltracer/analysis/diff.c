@@ -107,8 +107,7 @@ void summary_add_thread(struct summary *s, const struct summary_thread *t)
 
 void summary_add_function(struct summary *s, const struct summary_function *f)
 {
-	const char *base = strrchr(f->file, '/');
-	struct summary_row *row = find_row(&s->functions, f->name, base ? base + 1 : f->file);
+	struct summary_row *row = find_row(&s->functions, f->name, str_base(f->file));
 
 	if (!row->line)
 		row->line = f->line;
@@ -117,13 +116,6 @@ void summary_add_function(struct summary *s, const struct summary_function *f)
 	row->overdue_wait_ns += f->overdue_wait_ns;
 	s->value[FACT_HOG_WAIT] += f->overdue_wait_ns;
 	s->value[FACT_HOGS] += f->overdue;
-}
-
-static const char *base_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
 }
 
 /* The file of a module, because the program may also be run by the name of its file. */
@@ -137,7 +129,7 @@ static char *file_of_module(const char *module)
 
 void summary_set_program(struct summary *s, const char *const *command)
 {
-	if (*command && str_has_prefix(base_of(*command), "python") &&
+	if (*command && str_has_prefix(str_base(*command), "python") &&
 	    !str_has_suffix(*command, ".py"))
 		command++;
 	for (; *command && **command == '-'; command++) {
@@ -151,7 +143,7 @@ void summary_set_program(struct summary *s, const char *const *command)
 			command++;
 	}
 	if (*command && **command)
-		s->program = valid(base_of(*command));
+		s->program = valid(str_base(*command));
 }
 
 void summary_add_lost(struct summary *s, uint64_t records)

@@ -47,8 +47,7 @@ static int try_build_tree(char **ret, struct str *tried, const char *exe_dir, co
 
 int datadir_find_library(char **ret, const char *name, struct error *err)
 {
-	const char *slash = strrchr(name, '/');
-	const char *installed = slash ? slash + 1 : name;
+	const char *installed = str_base(name);
 	CLEANUP(str_done) struct str tried = { 0 };
 	CLEANUP(free) char *beside = NULL;
 	char exe[PATH_MAX];

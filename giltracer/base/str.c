@@ -83,6 +83,13 @@ void str_add_pattern(struct str *str, const char *name)
 	}
 }
 
+const char *str_base(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 bool str_has_prefix(const char *s, const char *prefix)
 {
 	return strncmp(s, prefix, strlen(prefix)) == 0;

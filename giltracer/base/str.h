@@ -32,6 +32,9 @@ char *str_take(struct str *str) __attribute__((returns_nonnull, warn_unused_resu
  * pattern. */
 void str_add_pattern(struct str *str, const char *name);
 
+/* What follows the last slash of the path, or all of it. */
+const char *str_base(const char *path);
+
 bool str_has_prefix(const char *s, const char *prefix);
 bool str_has_suffix(const char *s, const char *suffix);
 

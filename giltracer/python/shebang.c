@@ -37,7 +37,7 @@ static char *file_head(const char *script)
 
 static bool names_python(const char *path)
 {
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	const char *name = str_base(path);
 
 	return str_has_prefix(name, "python") || str_has_prefix(name, "pypy");
 }
@@ -55,9 +55,8 @@ static void skip_env(char **line)
 {
 	char *rest = *line;
 	const char *word = strsep(&rest, BLANKS);
-	const char *slash = strrchr(word, '/');
 
-	if (strcmp(slash ? slash + 1 : word, "env") != 0 || !rest) {
+	if (strcmp(str_base(word), "env") != 0 || !rest) {
 		/* Undo strsep, because the command is not env. */
 		if (rest)
 			rest[-1] = ' ';

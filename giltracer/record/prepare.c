@@ -28,8 +28,7 @@
 /* python, python3.11, /usr/bin/python3 */
 static bool names_python(const char *script)
 {
-	const char *slash = strrchr(script, '/');
-	const char *name = slash ? slash + 1 : script;
+	const char *name = str_base(script);
 
 	return !strncmp(name, "python", 6) && name[6 + strspn(name + 6, "0123456789.")] == '\0';
 }

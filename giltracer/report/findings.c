@@ -152,7 +152,6 @@ void finding_add_cost(struct str *out, const struct finding *f)
 static void add_source(struct str *out, const struct analysis *a, const struct finding *f)
 {
 	struct function place = finding_place_of(a, f);
-	const char *base = strrchr(place.file, '/');
 	const char *text = NULL;
 	CLEANUP(str_done) struct str at = { 0 }, line = { 0 };
 
@@ -161,7 +160,7 @@ static void add_source(struct str *out, const struct analysis *a, const struct f
 		text = sources_find(a->recording->sources, place.file, place.line);
 	if (!text)
 		return;
-	utf8_add_safe(&at, base ? base + 1 : place.file, NAME_COLUMNS);
+	utf8_add_safe(&at, str_base(place.file), NAME_COLUMNS);
 	str_addf(&at, ":%" PRIu32, place.line);
 	utf8_add_safe(&line, text, SOURCE_COLUMNS);
 	say_source(out, str_get(&at), str_get(&line));

@@ -20,14 +20,20 @@
 #include "trace/names.h"
 #include "trace/source.h"
 
+/* Null if it is not known. */
+static void put_known(struct jsonw *w, const char *key, bool known, uint64_t value)
+{
+	if (known)
+		jsonw_u64(w, key, value);
+	else
+		jsonw_null(w, key);
+}
+
 static void put_place(struct jsonw *w, const struct function *f)
 {
 	jsonw_string(w, "function", f->name);
 	jsonw_string(w, "file", *f->file ? f->file : NULL);
-	if (f->line)
-		jsonw_u64(w, "line", f->line);
-	else
-		jsonw_null(w, "line");
+	put_known(w, "line", f->line, f->line);
 }
 
 static void put_member(struct jsonw *w, const char *key, const struct function *f)
@@ -87,10 +93,7 @@ static void put_hog(struct jsonw *w, const struct recording *recording,
 	jsonw_u64(w, "wait_caused_ns", hog->overdue_wait_ns);
 	jsonw_u64(w, "held_off_cpu_ns", hog->off_cpu_ns);
 	jsonw_u64(w, "held_asleep_ns", hog->asleep_ns);
-	if (why == GAIN_KNOWN)
-		jsonw_u64(w, "gain_ns", gain_ns);
-	else
-		jsonw_null(w, "gain_ns");
+	put_known(w, "gain_ns", why == GAIN_KNOWN, gain_ns);
 	jsonw_string(w, "no_gain", names[why]);
 	jsonw_end(w);
 }
@@ -501,10 +504,7 @@ static void put_sampled_function(struct jsonw *w, const struct samples *s, uint3
 {
 	jsonw_string(w, "function", names_get(s->names, name));
 	jsonw_string(w, "file", file ? names_get(s->names, file) : NULL);
-	if (line)
-		jsonw_u64(w, "line", line);
-	else
-		jsonw_null(w, "line");
+	put_known(w, "line", line, line);
 }
 
 static void put_sampled_place(struct jsonw *w, const struct samples *s,
@@ -639,18 +639,7 @@ static void put_tid(struct jsonw *w, const char *key, const struct analysis *a, 
 /* A time, written relative to the start of the recording; null if ns is 0. */
 static void put_time(struct jsonw *w, const char *key, const struct analysis *a, uint64_t ns)
 {
-	if (ns)
-		jsonw_u64(w, key, ns > a->model->start_ns ? ns - a->model->start_ns : 0);
-	else
-		jsonw_null(w, key);
-}
-
-static void put_line(struct jsonw *w, uint32_t line)
-{
-	if (line)
-		jsonw_u64(w, "line", line);
-	else
-		jsonw_null(w, "line");
+	put_known(w, key, ns, ns > a->model->start_ns ? ns - a->model->start_ns : 0);
 }
 
 static void put_rows(struct jsonw *w, const char *key, const struct analysis *a,
@@ -666,7 +655,7 @@ static void put_rows(struct jsonw *w, const char *key, const struct analysis *a,
 		jsonw_object(w, NULL);
 		jsonw_string(w, "function", slices_name(a, row[i].function));
 		if (waits)
-			put_line(w, row[i].line);
+			put_known(w, "line", row[i].line, row[i].line);
 		jsonw_u64(w, "count", row[i].count);
 		if (waits)
 			jsonw_u64(w, "ns", row[i].ns);
@@ -768,10 +757,7 @@ static void put_creator(struct jsonw *w, const struct analysis *a, const struct 
 	}
 	jsonw_object(w, "created_by");
 	put_tid(w, "tid", a, t->creator.thread);
-	if (t->creator.task == AIO_NONE)
-		jsonw_null(w, "task");
-	else
-		jsonw_u64(w, "task", t->creator.task);
+	put_known(w, "task", t->creator.task != AIO_NONE, t->creator.task);
 	jsonw_string(w, "function", slices_name(a, t->creator.function));
 	jsonw_end(w);
 }
@@ -802,7 +788,7 @@ static void put_task(struct jsonw *w, const struct analysis *a, uint32_t i)
 	jsonw_u64(w, "late_inferred_ns", t->inferred_ns);
 	jsonw_u64(w, "longest_late_ns", t->longest_late_ns);
 	jsonw_string(w, "suspended_in", slices_name(a, t->place));
-	put_line(w, t->line);
+	put_known(w, "line", t->line, t->line);
 	jsonw_end(w);
 }
 
@@ -1127,15 +1113,6 @@ static void put_verdict(struct jsonw *w, const struct analysis *a)
 	put_reasons(w, "advice", a, &v->advice);
 	jsonw_string(w, "quality", verdict_quality_name(v->quality));
 	jsonw_end(w);
-}
-
-/* Null if it is not known. */
-static void put_known(struct jsonw *w, const char *key, bool known, uint64_t value)
-{
-	if (known)
-		jsonw_u64(w, key, value);
-	else
-		jsonw_null(w, key);
 }
 
 static void put_finding_places(struct jsonw *w, const struct analysis *a, const struct finding *f)

@@ -43,8 +43,6 @@ void wording_add_thread(struct str *out, const struct recording_pass *pass, uint
 
 static void add_function(struct str *out, const struct function *f, unsigned columns)
 {
-	const char *base = strrchr(f->file, '/');
-
 	if (!f->name) {
 		say_unknown_function(out);
 		return;
@@ -53,7 +51,7 @@ static void add_function(struct str *out, const struct function *f, unsigned col
 	if (!*f->file)
 		return;
 	str_adds(out, " (");
-	utf8_add_safe(out, base ? base + 1 : f->file, columns);
+	utf8_add_safe(out, str_base(f->file), columns);
 	if (f->line)
 		str_addf(out, ":%u", f->line);
 	str_addc(out, ')');
@@ -113,13 +111,6 @@ unsigned wording_add_function_row(struct str *out, const struct recording_pass *
 	return utf8_columns(str_get(out) + len);
 }
 
-static void add_base(struct str *out, const char *file)
-{
-	const char *base = strrchr(file, '/');
-
-	utf8_add_safe(out, base ? base + 1 : file, NAME_COLUMNS);
-}
-
 static void add_lock_kind(struct str *out, enum lock_kind kind)
 {
 	static void (*const say[LOCK_KINDS])(struct str *) = {
@@ -155,7 +146,7 @@ static void add_lock(struct str *out, const struct lock_name *lock, bool where)
 	}
 	if (!lock->made || !where)
 		return;
-	add_base(&made, lock->in.file);
+	utf8_add_safe(&made, str_base(lock->in.file), NAME_COLUMNS);
 	str_addf(&made, ":%u", lock->made);
 	str_adds(out, " (");
 	str_adds(out, str_get(&made));
@@ -410,12 +401,9 @@ static void add_starvation(struct str *out, const struct model *m, const struct 
 
 	say_starvation(out, str_get(&thread), p->count, p->ns, p->share, p->longest_ns);
 	if (p->function) {
-		const char *base = strrchr(p->file, '/');
-
 		str_adds(&function, p->function);
 		if (*p->file)
-			str_addf(&function, " (%s:%" PRIu32 ")", base ? base + 1 : p->file,
-			         p->line);
+			str_addf(&function, " (%s:%" PRIu32 ")", str_base(p->file), p->line);
 	}
 	if (other.len && function.len)
 		say_held_meanwhile(out, str_get(&function), str_get(&other));

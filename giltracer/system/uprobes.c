@@ -562,18 +562,11 @@ static size_t find_inserted(bool *inserted, int memory, const struct procfs_mapp
 }
 
 /* The last part of a path: the folder may differ in a container or behind a link. */
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static bool is_named_like(const struct procfs_mapping *m, const struct probe_set *set)
 {
-	const char *base = base_name(set->path);
+	const char *base = str_base(set->path);
 	size_t len = strlen(base);
-	const char *theirs = base_name(m->path);
+	const char *theirs = str_base(m->path);
 
 	/* The kernel appends " (deleted)" to the name of a removed file. */
 	return !strncmp(theirs, base, len) && (!theirs[len] || theirs[len] == ' ');

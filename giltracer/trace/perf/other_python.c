@@ -43,7 +43,7 @@ static bool is_build(const struct build_id *id, const char *hex)
 bool is_other_python(const char *path, uint64_t length, const struct build_id *id,
                      const char *probed)
 {
-	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+	const char *base = str_base(path);
 
 	if (!(str_has_prefix(base, "libpython") && strstr(base, ".so")) &&
 	    !(is_python(base) && length >= STATIC_BYTES))

@@ -93,16 +93,9 @@ static void stamp_event(struct from_preload *fp, struct event *ev)
 	fp->source.stats.events++;
 }
 
-static const char *base_name(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static void name_event(struct from_preload *fp, const struct preload_stream *s, struct event *ev)
 {
-	const char *name = base_name(s->process->exe);
+	const char *name = str_base(s->process->exe);
 
 	ev->comm.name = names_id(fp->source.names, name, strlen(name));
 }
