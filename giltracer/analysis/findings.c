@@ -730,7 +730,9 @@ static void find_tasks(struct findings *to, const struct analysis *a)
 
 	for (uint32_t i = 0; i < a->tasks.v.n && n < TASK_FINDINGS; i++) {
 		const struct task_group *g = &a->tasks.v.v[i];
-		bool late = aio_shows_ready(g->loop);
+		/* Of uvloop, it is only known of some tasks, such as new ones. */
+		bool late = aio_shows_ready(g->loop) ||
+		            g->delay.end_ns - g->delay.start_ns >= FINDING_LATE_NS;
 		const struct task_delay *d = late ? &g->delay : &g->step;
 		struct finding *f;
 		struct reason *r;
