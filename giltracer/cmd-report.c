@@ -29,6 +29,7 @@ static bool takes_stdout(const struct report_outputs *outputs)
 struct request {
 	struct report_outputs outputs;
 	struct opt_list exports, conditions;
+	struct without_gil without_gil;
 	unsigned annotate;
 	bool verbose, quiet;
 };
@@ -39,7 +40,8 @@ static int make(struct request *request, const char *dir, const struct fail_on *
 	struct report_outputs *outputs = &request->outputs;
 	CLEANUP(free) struct report_document *documents = NULL;
 
-	if (export_parse(&documents, &request->exports, err) < 0)
+	if (export_parse(&documents, &request->exports, err) < 0 ||
+	    without_gil_parse(&outputs->without_gil, &request->without_gil, err) < 0)
 		return -1;
 	outputs->documents = documents;
 	outputs->document_count = request->exports.n;
@@ -71,6 +73,7 @@ static int report_run(int argc, char **argv, struct error *err)
 		CONFIDENTIAL_OPT(&request.outputs.confidential),
 		ANNOTATE_OPT(&request.annotate),
 		FAIL_ON_OPT(&request.conditions),
+		WITHOUT_GIL_OPTS(&request.without_gil),
 		OPT_FLAG('v', "verbose", &request.verbose, "print more messages"),
 		OPT_FLAG('q', "quiet", &request.quiet, "print errors only; no table"),
 		OPT_FLAG('h', "help", &help, "show this help"),

@@ -31,6 +31,8 @@ struct run_options {
 	unsigned annotate;
 	bool confidential;
 	struct fail_on fail_on;
+	struct without_gil replay;
+	const struct whatif_options *without_gil;
 };
 
 /* Makes the folder of the session: the one to keep, or a temporary one. */
@@ -71,6 +73,7 @@ static void report_in_child(const struct run_options *options, const char *dir)
 		.documents = options->documents,
 		.document_count = options->document_count,
 		.annotations = options->annotate == ANNOTATE_GITHUB ? stderr : NULL,
+		.without_gil = options->without_gil,
 	};
 	struct error err;
 	int status;
@@ -201,6 +204,7 @@ static int run_counted(const struct run_options *options, char *const *argv, str
 	                    : options->record.entry         ? "--entry"
 	                    : options->record.events.n      ? "--event"
 	                    : options->fail_on.conditions.n ? "--fail-on"
+	                    : options->without_gil          ? "--without-gil"
 	                                                    : NULL;
 
 	if (!other && options->record.duration_s && !metrics.reports.condition)
@@ -267,6 +271,7 @@ static int run_run(int argc, char **argv, struct error *err)
 		CONFIDENTIAL_OPT(&options.confidential),
 		RECORD_OPTS(&options.record),
 		FAIL_ON_OPT(&conditions),
+		WITHOUT_GIL_OPTS(&options.replay),
 		OPT_STR(0, "keep", "DIR", &options.keep,
 		        "keep the session folder, for giltracer report"),
 		OPT_STR(0, "metrics", "ADDR:PORT", &options.metrics.address,
@@ -283,7 +288,8 @@ static int run_run(int argc, char **argv, struct error *err)
 	int ret = -1;
 
 	if (next >= 0 && fail_on_parse(&options.fail_on, &conditions, false, err) == 0 &&
-	    export_parse(&documents, &exports, err) == 0) {
+	    export_parse(&documents, &exports, err) == 0 &&
+	    without_gil_parse(&options.without_gil, &options.replay, err) == 0) {
 		options.documents = documents;
 		options.document_count = exports.n;
 		record_set_log_level(&options.record);

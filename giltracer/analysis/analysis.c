@@ -25,6 +25,19 @@ void holds_done(struct holds *holds)
 	patterns_done(&holds->patterns);
 }
 
+bool analysis_without_gil(struct whatif_free *ret, const struct analysis *a)
+{
+	static const struct whatif_options defaults = WHATIF_OPTIONS_DEFAULT;
+	const struct hogs none = { 0 };
+
+	if (a->locks || !a->model->gil_events || a->pass->attached)
+		return false;
+	whatif_free_find(ret, a->pass->hogs ? a->pass->hogs : &none, a->model,
+	                 functions_frames(a->pass), a->recording->cpus, HOGS_INTERVAL_NS,
+	                 a->recording->without_gil ? a->recording->without_gil : &defaults);
+	return true;
+}
+
 struct analysis *analysis_new(const struct recording *recording)
 {
 	struct analysis *a = xcalloc(1, sizeof(*a));

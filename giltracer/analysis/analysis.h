@@ -68,6 +68,11 @@ struct holds {
 void holds_find(struct holds *ret, const struct model *model, struct source *source, unsigned cpus);
 void holds_done(struct holds *holds);
 
+/* The replay without the GIL, as the recording's options ask for, or else the default ones.
+ * Returns false if no GIL was recorded, or not a whole run. Free with whatif_free_done. */
+struct whatif_free;
+bool analysis_without_gil(struct whatif_free *ret, const struct analysis *analysis);
+
 /* The recording is borrowed until analysis_free. */
 struct analysis *analysis_new(const struct recording *recording);
 void analysis_free(struct analysis *analysis);

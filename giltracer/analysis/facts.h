@@ -54,6 +54,7 @@ struct recording_pass {
 };
 
 struct sources;
+struct whatif_options;
 
 struct recording_note { /* a note of the recorder */
 	const char *code;
@@ -75,6 +76,8 @@ struct recording {
 	const struct recording_note *notes;
 	size_t note_count;
 	const struct sources *sources; /* NULL: no lines of the program were recorded */
+	const struct whatif_options
+		*without_gil; /* NULL: tables and JSON do not have that replay */
 };
 
 /* The pass whose GIL numbers are reported: PASS_GIL if there is one, otherwise PASS_STACKS; never

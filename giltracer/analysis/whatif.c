@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What-if estimates: which overdue holds release the GIL together, and how a gain is divided among
- * rows. */
+ * rows; and the whole schedule without a GIL. */
 #include "analysis/whatif.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,11 +11,13 @@
 #include "analysis/hogs.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
+#include "base/idmap.h"
 #include "base/thread.h"
 #include "base/vec.h"
 #include "model/model.h"
 #include "model/owners.h"
 #include "model/span.h"
+#include "trace/stacks.h"
 
 /* @turn: the owner's count when the timer was set; if the owner has another count, the timer is
  * obsolete */
@@ -39,10 +42,62 @@ void timers_pop(struct timers *timers); /* removes the earliest; there must be o
 #define REPLAY_STEPS      64
 #define REPLAY_MORE_STEPS 100000
 
-/* Time in ns that all threads together lose by waiting for the GIL and by sharing CPUs. */
+/* Time in ns that all threads together lose by waiting for the GIL and by sharing CPUs.
+ * @end: when the main thread ended; @worked: CPU time */
 struct replayed {
-	double waited, shared;
+	double waited, shared, end, worked;
 	bool aborted;
+};
+
+/* What one thread did for another one. */
+
+/**
+ * A wait that another thread ended: the waiter goes on when that has come to what it did at
+ * sent_ns.
+ * @by: MODEL_NONE: no thread is known to have ended it, so it takes as long as it took
+ * @lock: that was released; MODEL_NONE: a signal, or the start of the waiter
+ */
+struct dependency {
+	uint64_t from_ns, to_ns, sent_ns;
+	uint32_t waiter, by, lock;
+};
+
+/**
+ * @v: by waiter and time; @first: of each thread, and the number of all
+ * @sends: indices in v, by thread and sent_ns; @first_send: as first
+ */
+struct dependencies {
+	VEC(struct dependency) v;
+	uint32_t *sends;
+	size_t *first, *first_send;
+};
+
+/* A thread went on, at this time of the replay, because of what another one did. */
+struct edge {
+	double at;
+	uint32_t waiter, by, lock;
+};
+
+/* A part of the critical path, in times of the replay. */
+struct stretch {
+	double from, to;
+	uint32_t thread;
+};
+
+/**
+ * The critical path of a replay, and what threads did on it.
+ * @edges: by time, filled in by the first replay
+ * @stretches: by thread and time; @first_of: by thread; @next_of: the first that is not over,
+ * in the @second replay; @of: index in ret's path, by function and kind
+ */
+struct critical {
+	VEC(struct edge) edges;
+	VEC(struct stretch) stretches;
+	size_t *next_of, *first_of;
+	struct whatif_free *ret;
+	const struct stacks *frames;
+	struct idmap of;
+	bool second;
 };
 
 static bool is_before(const struct timer *a, const struct timer *b)
@@ -96,6 +151,9 @@ enum phase { PHASE_NEXT, PHASE_FREE, PHASE_RETAKE };
  * @phase: what follows the current piece of work
  * @gil: the GIL of the current span; @next: the next runner in the queue, or MODEL_NONE
  * @span, @cpu, @overdue: next index in the thread's GIL lane, its CPU lane and the overdue holds
+ * @pos_ns: the recorded time up to which it is replayed, once its current piece is over
+ * @wait, @send: next index in what it waits for, and in what it does for others
+ * @blocked: it waits for that; @began: when its current piece began, in the replay
  * @work, @off: remaining time of the piece on a CPU, and then off CPU
  * @turn: number of its current timer; timers with another number are obsolete
  * @at: when the timer is due; @working: on the work clock, otherwise on real time
@@ -103,12 +161,16 @@ enum phase { PHASE_NEXT, PHASE_FREE, PHASE_RETAKE };
  * @gap: how long after the current hold it takes the GIL again while others still wake up;
  * negative: another thread gets the GIL in between
  * @owner: index of the previous hold's owner in owner_gil, where the next search starts
+ * @frame, @kind: what its current piece runs
  */
 struct runner {
 	enum phase phase;
-	bool working, holding, keeps;
-	uint32_t gil, next, turn, owner_gil;
-	size_t span, cpu, overdue, owner;
+	enum whatif_kind kind;
+	bool working, holding, keeps, blocked;
+	uint32_t gil, next, turn, owner_gil, frame;
+	size_t span, cpu, overdue, owner, wait, send;
+	uint64_t pos_ns;
+	double began;
 	double work, off, at;
 	double span_work, span_off;
 	double asked, gap;
@@ -132,14 +194,19 @@ struct gil_queue {
  * CPUs
  * @releasing: group whose overdue holds release the GIL, or REPLAY_NO_GROUP; @groups: group of each
  * overdue hold
+ * @main: the thread at whose end the replay is over; MODEL_NONE: all; @end: when that was
+ * @sent: by dependency; @factor: how many times as long a hold takes
  */
 struct replay {
 	const struct model *m;
 	const struct hogs *hogs;
 	const uint32_t *groups;
-	uint32_t releasing;
-	double cpus, interval;
-	double now, work_clock, waited, shared;
+	const struct dependencies *deps;
+	struct critical *critical;
+	uint32_t releasing, main;
+	double cpus, interval, factor;
+	double now, work_clock, waited, shared, worked, end;
+	bool *sent;
 	size_t running;
 	struct runner *runners;
 	struct gil_queue *queues;
@@ -258,26 +325,36 @@ static void release(struct replay *r, uint32_t i, double gap)
 		            (uint32_t)r->m->threads.n + gil, queue->turn);
 }
 
-/* How long the thread needed a CPU during the span, and how long it did not. */
-static void measure(struct replay *r, uint32_t i, size_t span)
+/* How long the thread needs a CPU for what it did in that time, and how long it does not. The
+ * whole schedule is replayed on CPUs that others do not use, so it does not wait for one there;
+ * and if it is not known whether a thread without the GIL slept, it did. */
+static void measure(struct replay *r, uint32_t i, uint64_t start_ns, uint64_t end_ns, bool holds)
 {
 	const struct model_thread *t = &r->m->threads.v[i];
 	struct runner *it = &r->runners[i];
-	uint64_t start_ns = t->gil.spans.v[span].start_ns, end_ns = lane_span_end(&t->gil, span);
-	uint64_t off_ns = 0;
+	uint64_t off_ns = 0, ran_ns = 0, runnable_ns = 0;
 
 	while (it->cpu < t->cpu.spans.n && lane_span_end(&t->cpu, it->cpu) <= start_ns)
 		it->cpu++;
 	for (size_t c = it->cpu; c < t->cpu.spans.n && t->cpu.spans.v[c].start_ns < end_ns; c++) {
 		uint64_t from = t->cpu.spans.v[c].start_ns, to = lane_span_end(&t->cpu, c);
+		uint8_t state = t->cpu.spans.v[c].state;
 
 		from = from > start_ns ? from : start_ns;
 		to = to < end_ns ? to : end_ns;
-		if (t->cpu.spans.v[c].state > CPU_RUNNABLE)
+		if (state > CPU_RUNNABLE)
 			off_ns += to - from;
+		else if (state == CPU_RUNNABLE)
+			runnable_ns += to - from;
+		else if (state == CPU_RUNNING)
+			ran_ns += to - from;
 	}
+	if (r->sent && !holds)
+		off_ns = end_ns - start_ns - runnable_ns - ran_ns;
 	it->span_off = (double)off_ns;
-	it->span_work = (double)(end_ns - start_ns - off_ns);
+	it->span_work = (double)(end_ns - start_ns - off_ns - (r->sent ? runnable_ns : 0));
+	if (holds && r->releasing == REPLAY_NO_GIL)
+		it->span_work *= r->factor;
 }
 
 /* Whether a hold is overdue and, if so, belongs to the function that releases the GIL in this
@@ -333,36 +410,181 @@ static void begin(struct runner *it, enum phase then, double work, double off)
 	it->off = off;
 }
 
-/* Starts the runner's next span, skipping waits: their length follows from the replay. */
-static void next_span(struct replay *r, uint32_t i)
+static void wait_for(struct replay *r, uint32_t i, double ns)
+{
+	struct runner *it = &r->runners[i];
+
+	it->began = r->now;
+	it->kind = WHATIF_ASLEEP;
+	it->frame = 0;
+	begin(it, PHASE_NEXT, 0, ns);
+	start_part(r, i);
+}
+
+/* Lets threads go on that wait for what this one has done by now. */
+static void deliver(struct replay *r, uint32_t i)
+{
+	const struct dependencies *d = r->deps;
+	struct runner *it = &r->runners[i];
+
+	for (; r->sent && it->send < d->first_send[i + 1]; it->send++) {
+		size_t which = d->sends[it->send];
+		const struct dependency *dep = &d->v.v[which];
+		struct runner *waiter = &r->runners[dep->waiter];
+
+		if (dep->sent_ns > it->pos_ns)
+			return;
+		r->sent[which] = true;
+		if (!waiter->blocked || waiter->wait != which)
+			continue;
+		waiter->blocked = false;
+		if (r->critical && !r->critical->second)
+			*vec_push(&r->critical->edges) = (struct edge){ r->now, dep->waiter, i,
+				                                        dep->lock };
+		wait_for(r, dep->waiter, 0);
+	}
+}
+
+/* Whether the thread waits now: for another one, or as long as it waited. */
+static bool waits(struct replay *r, uint32_t i)
+{
+	const struct dependencies *d = r->deps;
+	struct runner *it = &r->runners[i];
+
+	while (r->sent && it->wait < d->first[i + 1]) {
+		const struct dependency *dep = &d->v.v[it->wait];
+
+		if (dep->from_ns > it->pos_ns)
+			return false;
+		if (dep->to_ns > it->pos_ns && (dep->by == MODEL_NONE || !r->sent[it->wait])) {
+			if (it->holding)
+				release(r, i, -1);
+			it->blocked = dep->by != MODEL_NONE;
+			if (it->blocked)
+				return true;
+			wait_for(r, i, (double)(dep->to_ns - it->pos_ns));
+			it->pos_ns = dep->to_ns;
+			it->wait++;
+			return true;
+		}
+		it->pos_ns = later(it->pos_ns, dep->to_ns);
+		it->wait++;
+		deliver(r, i);
+	}
+	return false;
+}
+
+/* The frame in which a thread without the GIL released it. */
+static uint32_t released_in(const struct lane *lane, size_t span)
+{
+	while (span-- > 0)
+		if (lane->spans.v[span].state == GIL_HOLD)
+			return lane->spans.v[span].gil.frame;
+	return 0;
+}
+
+/* The recorded time up to which the thread does nothing for others, and does not begin to wait. */
+static uint64_t piece_end(const struct replay *r, uint32_t i)
+{
+	const struct dependencies *d = r->deps;
+	const struct runner *it = &r->runners[i];
+	uint64_t end_ns = lane_span_end(&r->m->threads.v[i].gil, it->span), at;
+
+	if (!r->sent)
+		return end_ns;
+	if (it->send < d->first_send[i + 1]) {
+		at = d->v.v[d->sends[it->send]].sent_ns;
+		end_ns = at < end_ns ? at : end_ns;
+	}
+	if (it->wait < d->first[i + 1]) {
+		at = d->v.v[it->wait].from_ns;
+		end_ns = at < end_ns ? at : end_ns;
+	}
+	return end_ns;
+}
+
+/* Starts the runner's next piece, skipping waits: their length follows from the replay. */
+static void next_piece(struct replay *r, uint32_t i)
 {
 	const struct lane *lane = &r->m->threads.v[i].gil;
 	struct runner *it = &r->runners[i];
-	bool releases;
+	const struct span *s = NULL;
+	uint64_t from_ns, end_ns;
+	bool releases, holds;
 
-	for (; it->span < lane->spans.n; it->span++) {
-		uint8_t state = lane->spans.v[it->span].state;
-
-		if (state != GIL_WAIT && state != GIL_SWITCH_WAIT && state != GIL_FREE_WAIT)
+	for (;;) {
+		deliver(r, i);
+		if (waits(r, i))
+			return;
+		while (it->span < lane->spans.n && lane_span_end(lane, it->span) <= it->pos_ns)
+			it->span++;
+		if (it->span == lane->spans.n) {
+			it->pos_ns = UINT64_MAX;
+			deliver(r, i);
+			if (r->main == MODEL_NONE || r->main == i)
+				r->end = r->now;
+			return;
+		}
+		s = &lane->spans.v[it->span];
+		if (s->state != GIL_WAIT && s->state != GIL_SWITCH_WAIT &&
+		    s->state != GIL_FREE_WAIT)
 			break;
+		it->pos_ns = lane_span_end(lane, it->span);
 	}
-	if (it->span == lane->spans.n)
-		return;
-	measure(r, i, it->span);
-	if (lane->spans.v[it->span].state != GIL_HOLD || r->releasing == REPLAY_NO_GIL) {
-		begin(it, PHASE_NEXT, it->span_work, it->span_off);
-		it->span++;
+	holds = s->state == GIL_HOLD;
+	end_ns = piece_end(r, i);
+	from_ns = later(it->pos_ns, s->start_ns);
+	measure(r, i, from_ns, later(end_ns, from_ns), holds);
+	it->pos_ns = end_ns;
+	it->began = r->now;
+	it->kind = holds ? WHATIF_PYTHON : it->span_work > it->span_off ? WHATIF_C : WHATIF_ASLEEP;
+	it->frame = holds ? s->gil.frame : 0;
+	if (!holds && r->critical && r->critical->second)
+		it->frame = released_in(lane, it->span);
+	begin(it, PHASE_NEXT, it->span_work, it->span_off);
+	if (!holds || r->releasing == REPLAY_NO_GIL || it->holding) {
 		start_part(r, i);
 		return;
 	}
-	it->gil = lane->spans.v[it->span].gil.index;
+	it->gil = s->gil.index;
 	it->gap = gap_after(r, i, it->span);
-	it->keeps = is_overdue(r, i, it->span++, &releases);
+	it->keeps = is_overdue(r, i, it->span, &releases);
 	if (releases)
 		begin(it, PHASE_FREE, 0, 0);
-	else
-		begin(it, PHASE_NEXT, it->span_work, it->span_off);
 	request(r, i);
+}
+
+/* What the thread did in its piece, as far as that is on the critical path. */
+static void attribute(struct replay *r, uint32_t i)
+{
+	const struct runner *it = &r->runners[i];
+	struct critical *c = r->critical;
+	double ns = 0;
+	uint64_t key = (uint64_t)i * WHATIF_KINDS + it->kind;
+	uint32_t row;
+
+	if (!c || !c->second)
+		return;
+	for (; c->next_of[i] < c->first_of[i + 1]; c->next_of[i]++) {
+		const struct stretch *s = &c->stretches.v[c->next_of[i]];
+
+		if (s->from < r->now && s->to > it->began)
+			ns += min(s->to, r->now) - (s->from > it->began ? s->from : it->began);
+		if (s->to > r->now)
+			break;
+	}
+	if (!(ns > 0))
+		return;
+	if (it->frame && c->frames) {
+		const struct stack_frame *f = stacks_get(c->frames, it->frame);
+
+		key = ~(idmap_pair(f->name, f->module) * WHATIF_KINDS + it->kind);
+	}
+	if (idmap_add(&c->of, key, (uint32_t)c->ret->path.n, &row))
+		*vec_push(&c->ret->path) = (struct whatif_part){ it->frame, i, it->kind, 0 };
+	c->ret->path.v[row].ns += ns;
+	if (c->ret->path.v[row].thread != i)
+		c->ret->path.v[row].thread = MODEL_NONE;
 }
 
 /* The runner's piece has ended. */
@@ -370,7 +592,8 @@ static void finish_piece(struct replay *r, uint32_t i)
 {
 	struct runner *it = &r->runners[i];
 
-	if (it->holding)
+	attribute(r, i);
+	if (it->holding && it->pos_ns >= lane_span_end(&r->m->threads.v[i].gil, it->span))
 		release(r, i, it->phase == PHASE_NEXT ? it->gap : -1);
 	switch (it->phase) {
 	case PHASE_FREE:
@@ -382,7 +605,7 @@ static void finish_piece(struct replay *r, uint32_t i)
 		request(r, i);
 		return;
 	case PHASE_NEXT:
-		next_span(r, i);
+		next_piece(r, i);
 		return;
 	}
 }
@@ -458,6 +681,7 @@ static bool step(struct replay *r)
 		timers_pop(&r->sleepers);
 	}
 	r->shared += (r->now - then) * (1 - rate) * (double)r->running;
+	r->worked += (r->now - then) * rate * (double)r->running;
 	if (timer.who < r->m->threads.n)
 		end_part(r, timer.who);
 	else
@@ -476,66 +700,80 @@ static void place_runners(struct replay *r)
 		r->runners[i] = (struct runner){ .overdue = overdue,
 			                         .next = MODEL_NONE,
 			                         .owner_gil = MODEL_NONE };
-		begin(&r->runners[i], PHASE_NEXT, 0,
-		      (double)(m->threads.v[i].start_ns - m->start_ns));
+		r->runners[i].pos_ns = r->sent ? m->start_ns : m->threads.v[i].start_ns;
+		r->runners[i].wait = r->sent ? r->deps->first[i] : 0;
+		r->runners[i].send = r->sent ? r->deps->first_send[i] : 0;
+		begin(&r->runners[i], PHASE_NEXT, 0, (double)(r->runners[i].pos_ns - m->start_ns));
 		start_part(r, i);
 	}
 	for (uint32_t i = 0; i < m->gils.n; i++)
 		r->queues[i] = (struct gil_queue){ .holder = MODEL_NONE, .head = MODEL_NONE };
 }
 
-/*
- * The result if the overdue holds of a group release the GIL. groups:
- * group of each overdue hold; cpus: number of the machine's CPUs, 0 counts as 1; interval_ns: the
- * switch interval.
+/* One replay, in a thread of its own if one can be created.
+ * @group: whose overdue holds release the GIL; @groups: group of each overdue hold
+ * @cpus: two that share a core may count as less than two; 0 counts as 1
+ * @deps: NULL: a wait takes as long as it took
  */
-static struct replayed replay(const struct model *m, const struct hogs *hogs,
-                              const uint32_t *groups, uint32_t group, unsigned cpus,
-                              uint64_t interval_ns)
-{
-	CLEANUP(free) struct runner *runners = xcalloc(m->threads.n + 1, sizeof(*runners));
-	CLEANUP(free) struct gil_queue *queues = xcalloc(m->gils.n + 1, sizeof(*queues));
-	struct replay r = { .m = m,
-		            .hogs = hogs,
-		            .groups = groups,
-		            .releasing = group,
-		            .cpus = cpus ? cpus : 1,
-		            .interval = (double)interval_ns,
-		            .runners = runners,
-		            .queues = queues };
-	uint64_t steps = REPLAY_MORE_STEPS;
-
-	for (size_t i = 0; i < m->threads.n; i++)
-		steps += m->threads.v[i].gil.spans.n * REPLAY_STEPS;
-	place_runners(&r);
-	while (steps && step(&r))
-		steps--;
-	timers_done(&r.sleepers);
-	timers_done(&r.workers);
-	return (struct replayed){ .waited = r.waited, .shared = r.shared, .aborted = !steps };
-}
-
-/* The estimate. */
-
-/* One replay, in a thread of its own if one can be created. */
 struct job {
 	const struct model *model;
 	const struct hogs *hogs;
 	const uint32_t *groups;
-	uint32_t group;
-	unsigned cpus;
+	const struct dependencies *deps;
+	struct critical *critical;
+	uint32_t group, main;
+	double cpus, factor;
 	uint64_t interval_ns;
 	struct replayed result;
 	pthread_t thread;
 	bool threaded;
 };
 
+static struct replayed replay(const struct job *job)
+{
+	const struct model *m = job->model;
+	CLEANUP(free) struct runner *runners = xcalloc(m->threads.n + 1, sizeof(*runners));
+	CLEANUP(free) struct gil_queue *queues = xcalloc(m->gils.n + 1, sizeof(*queues));
+	CLEANUP(free) bool *sent = job->deps ? xcalloc(job->deps->v.n + 1, sizeof(*sent)) : NULL;
+	struct replay r = { .m = m,
+		            .hogs = job->hogs,
+		            .groups = job->groups,
+		            .deps = job->deps,
+		            .critical = job->critical,
+		            .releasing = job->group,
+		            .main = job->main,
+		            .cpus = job->cpus > 0 ? job->cpus : 1,
+		            .interval = (double)job->interval_ns,
+		            .factor = job->factor,
+		            .sent = sent,
+		            .end = -1,
+		            .runners = runners,
+		            .queues = queues };
+	uint64_t steps = REPLAY_MORE_STEPS;
+
+	for (size_t i = 0; i < m->threads.n; i++)
+		steps += m->threads.v[i].gil.spans.n * REPLAY_STEPS;
+	if (job->deps)
+		steps += job->deps->v.n * REPLAY_STEPS;
+	place_runners(&r);
+	while (steps && !(r.main != MODEL_NONE && r.end >= 0) && step(&r))
+		steps--;
+	timers_done(&r.sleepers);
+	timers_done(&r.workers);
+	return (struct replayed){ .waited = r.waited,
+		                  .shared = r.shared,
+		                  .end = r.end,
+		                  .worked = r.worked,
+		                  .aborted = !steps || r.end < 0 };
+}
+
+/* The estimate. */
+
 static void *run(void *data)
 {
 	struct job *job = data;
 
-	job->result = replay(job->model, job->hogs, job->groups, job->group, job->cpus,
-	                     job->interval_ns);
+	job->result = replay(job);
 	return NULL;
 }
 
@@ -676,6 +914,7 @@ void whatif_find(struct hogs *hogs, const struct model *model, const struct stac
 		                .hogs = hogs,
 		                .groups = groups,
 		                .group = REPLAY_NO_GROUP,
+		                .main = MODEL_NONE,
 		                .cpus = cpus,
 		                .interval_ns = interval_ns };
 	for (uint32_t i = 0; i < hogs->v.n && n <= WHATIF_FUNCTIONS; i++) {
@@ -703,38 +942,255 @@ void whatif_find(struct hogs *hogs, const struct model *model, const struct stac
 		share_out(hogs, frames, &jobs[i], lost(&jobs[0].result) - lost(&jobs[i].result));
 }
 
+/* What is known about the end of a wait for a lock: the thread that released it. */
+static void add_lock_wait(struct dependencies *d, const struct model *m, uint32_t thread,
+                          size_t span, uint64_t *work)
+{
+	const struct lane *lane = &m->threads.v[thread].gil;
+	struct dependency dep = {
+		lane->spans.v[span].start_ns, lane_span_end(lane, span), 0, thread, MODEL_NONE,
+		lane->spans.v[span].gil.lock
+	};
+	struct model_blocked_list list = { 0 };
+
+	model_blocked(m, thread, span, work, &list);
+	for (size_t i = list.v.n; i-- > 0 && dep.by == MODEL_NONE;) {
+		const struct model_blocked *part = &list.v.v[i];
+
+		if (part->kept || part->by == MODEL_UNKNOWN)
+			break;
+		if (part->by == MODEL_NONE)
+			continue;
+		dep.by = part->by;
+		dep.sent_ns = part->end_ns;
+	}
+	vec_done(&list.v);
+	*vec_push(&d->v) = dep;
+}
+
+static void add_signal(struct dependencies *d, uint32_t thread, const struct model_signal *s)
+{
+	bool known = s->by < MODEL_UNKNOWN && s->by != thread && s->sent_ns <= s->to_ns;
+
+	*vec_push(&d->v) = (struct dependency){
+		s->from_ns, s->to_ns, known ? s->sent_ns : 0, thread, known ? s->by : MODEL_NONE,
+		MODEL_NONE
+	};
+}
+
+static int compare_dependencies(const void *a, const void *b)
+{
+	const struct dependency *x = a, *y = b;
+
+	if (x->waiter != y->waiter)
+		return x->waiter < y->waiter ? -1 : 1;
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
+}
+
+static int compare_sends(const void *a, const void *b, void *data)
+{
+	const struct dependencies *d = data;
+	const struct dependency *x = &d->v.v[*(const uint32_t *)a],
+				*y = &d->v.v[*(const uint32_t *)b];
+
+	if (x->by != y->by)
+		return x->by < y->by ? -1 : 1;
+	return (x->sent_ns > y->sent_ns) - (x->sent_ns < y->sent_ns);
+}
+
+static void find_dependencies(struct dependencies *d, const struct model *m)
+{
+	uint64_t work = model_blocked_work(m);
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < m->threads.n; i++) {
+		const struct model_thread *t = &m->threads.v[i];
+
+		if (t->start_ns > m->start_ns)
+			*vec_push(&d->v) = (struct dependency){
+				0,
+				t->start_ns,
+				t->start_ns,
+				i,
+				t->creator < m->threads.n ? t->creator : MODEL_NONE,
+				MODEL_NONE
+			};
+		for (size_t k = 0; k < t->signals.n; k++)
+			add_signal(d, i, &t->signals.v[k]);
+		for (size_t k = 0; k < t->gil.spans.n; k++)
+			if (t->gil.spans.v[k].state == GIL_LOCK_WAIT)
+				add_lock_wait(d, m, i, k, &work);
+	}
+	vec_sort(&d->v, compare_dependencies);
+	d->sends = xcalloc(d->v.n + 1, sizeof(*d->sends));
+	d->first = xcalloc(m->threads.n + 1, sizeof(*d->first));
+	d->first_send = xcalloc(m->threads.n + 1, sizeof(*d->first_send));
+	for (size_t i = 0; i < d->v.n; i++) {
+		d->first[d->v.v[i].waiter + 1]++;
+		if (d->v.v[i].by == MODEL_NONE)
+			continue;
+		d->sends[n++] = (uint32_t)i;
+		d->first_send[d->v.v[i].by + 1]++;
+	}
+	for (size_t i = 0; i < m->threads.n; i++) {
+		d->first[i + 1] += d->first[i];
+		d->first_send[i + 1] += d->first_send[i];
+	}
+	if (n)
+		qsort_r(d->sends, n, sizeof(*d->sends), compare_sends, d);
+}
+
+static void dependencies_done(struct dependencies *d)
+{
+	vec_done(&d->v);
+	free(d->sends);
+	free(d->first);
+	free(d->first_send);
+}
+
+static int compare_stretches(const void *a, const void *b)
+{
+	const struct stretch *x = a, *y = b;
+
+	if (x->thread != y->thread)
+		return x->thread < y->thread ? -1 : 1;
+	return (x->from > y->from) - (x->from < y->from);
+}
+
+static int compare_path(const void *a, const void *b)
+{
+	const struct whatif_part *x = a, *y = b;
+
+	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+/* From the end of the replay back to its start, through the threads for which others waited. */
+static void walk_back(struct critical *c, const struct job *job)
+{
+	CLEANUP(free) double *of_lock = xcalloc(job->model->locks.n + 1, sizeof(*of_lock));
+	uint32_t thread = job->main, lock = MODEL_NONE;
+	double at = job->result.end;
+
+	for (size_t i = c->edges.n; i-- > 0;) {
+		const struct edge *e = &c->edges.v[i];
+		bool same = e->lock != MODEL_NONE && e->lock == lock;
+
+		if (e->waiter != thread || e->at > at)
+			continue;
+		*vec_push(&c->stretches) = (struct stretch){ e->at, at, thread };
+		if (same)
+			of_lock[lock] += at - e->at;
+		thread = e->by;
+		at = e->at;
+		lock = e->lock;
+	}
+	*vec_push(&c->stretches) = (struct stretch){ 0, at, thread };
+	for (uint32_t i = 0; i < job->model->locks.n; i++) {
+		if (!(of_lock[i] > c->ret->lock_ns))
+			continue;
+		c->ret->lock_ns = of_lock[i];
+		c->ret->lock = i;
+	}
+}
+
+/* Replays the job again, to find what threads do on its critical path. */
+static void find_path(struct whatif_free *ret, const struct stacks *frames, struct critical *c,
+                      struct job *job)
+{
+	size_t threads = job->model->threads.n;
+
+	if (job->result.aborted)
+		return;
+	c->ret = ret;
+	c->frames = frames;
+	walk_back(c, job);
+	vec_sort(&c->stretches, compare_stretches);
+	c->first_of = xcalloc(threads + 1, sizeof(*c->first_of));
+	c->next_of = xcalloc(threads + 1, sizeof(*c->next_of));
+	for (size_t i = 0; i < c->stretches.n; i++)
+		c->first_of[c->stretches.v[i].thread + 1]++;
+	for (size_t i = 0; i < threads; i++) {
+		c->first_of[i + 1] += c->first_of[i];
+		c->next_of[i] = c->first_of[i];
+	}
+	c->second = true;
+	run(job);
+	vec_sort(&ret->path, compare_path);
+}
+
 static struct whatif_run run_of(const struct job *job)
 {
-	return (struct whatif_run){ .cpus = job->cpus ? job->cpus : 1,
+	return (struct whatif_run){ .cpus = job->cpus,
 		                    .waited_ns = (uint64_t)job->result.waited,
-		                    .shared_ns = (uint64_t)job->result.shared };
+		                    .shared_ns = (uint64_t)job->result.shared,
+		                    .worked_ns = (uint64_t)job->result.worked,
+		                    .end_ns = (uint64_t)job->result.end };
+}
+
+static uint32_t first_main(const struct model *m)
+{
+	for (uint32_t i = 0; i < m->threads.n; i++)
+		if (m->threads.v[i].main && m->threads.v[i].gil.spans.n)
+			return i;
+	return MODEL_NONE;
 }
 
 void whatif_free_find(struct whatif_free *ret, const struct hogs *hogs, const struct model *model,
-                      unsigned cpus, uint64_t interval_ns)
+                      const struct stacks *frames, unsigned cpus, uint64_t interval_ns,
+                      const struct whatif_options *options)
 {
 	CLEANUP(free) uint32_t *groups = xcalloc(hogs->overdue.n + 1, sizeof(*groups));
 	struct job jobs[1 + WHATIF_FREE_RUNS];
+	struct dependencies deps = { 0 };
+	struct critical critical = { 0 };
+	uint32_t main = first_main(model);
+	unsigned n = options->runs;
 
-	*ret = (struct whatif_free){ .no_gain = NO_GAIN_UNKNOWN };
-	if (is_vague(model))
+	*ret = (struct whatif_free){ .no_gain = NO_GAIN_UNKNOWN, .lock = MODEL_NONE };
+	if (main == MODEL_NONE || is_vague(model))
 		return;
-	for (unsigned i = 0; i <= WHATIF_FREE_RUNS; i++)
+	find_dependencies(&deps, model);
+	for (unsigned i = 0; i <= n; i++)
 		jobs[i] = (struct job){ .model = model,
 			                .hogs = hogs,
 			                .groups = groups,
+			                .deps = &deps,
 			                .group = i ? REPLAY_NO_GIL : REPLAY_NO_GROUP,
-			                .cpus = (cpus ? cpus : 1) << (i ? i - 1 : 0),
+			                .main = main,
+			                .cpus = i      ? options->cpus[i - 1]
+			                        : cpus ? cpus
+			                               : 1,
+			                .factor = options->factor,
 			                .interval_ns = interval_ns };
-	run_all(jobs, 1 + WHATIF_FREE_RUNS);
+	jobs[n].critical = &critical;
+	run_all(jobs, 1 + n);
 	ret->no_gain = GAIN_KNOWN;
-	if (!is_faithful(model, jobs[0].result.waited, &ret->recorded_ns))
+	ret->duration_ns = model->end_ns - model->start_ns;
+	for (size_t i = 0; i < model->blame.n; i++)
+		ret->recorded_ns += model->blame.v[i].wait_ns;
+	if (fabs(jobs[0].result.end - (double)ret->duration_ns) * 100 >
+	    (double)ret->duration_ns * WHATIF_DURATION)
 		ret->no_gain = NO_GAIN_DIFFERENT;
-	ret->unchanged = run_of(&jobs[0]);
-	for (unsigned i = 0; i <= WHATIF_FREE_RUNS; i++) {
-		if (i)
-			ret->runs[i - 1] = run_of(&jobs[i]);
+	for (unsigned i = 0; i <= n; i++)
 		if (jobs[i].result.aborted)
 			ret->no_gain = NO_GAIN_TOO_LONG;
+	for (size_t i = 0; i < model->threads.n; i++)
+		ret->states_known |= model->threads.v[i].cpu_ns[CPU_RUNNING] > 0;
+	if (ret->no_gain != NO_GAIN_TOO_LONG) {
+		ret->unchanged = run_of(&jobs[0]);
+		for (; ret->run_count < n; ret->run_count++)
+			ret->runs[ret->run_count] = run_of(&jobs[1 + ret->run_count]);
+		find_path(ret, frames, &critical, &jobs[n]);
 	}
+	dependencies_done(&deps);
+	vec_done(&critical.edges);
+	vec_done(&critical.stretches);
+	idmap_done(&critical.of);
+	free(critical.first_of);
+	free(critical.next_of);
+}
+
+void whatif_free_done(struct whatif_free *f)
+{
+	vec_done(&f->path);
 }

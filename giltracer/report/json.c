@@ -11,6 +11,7 @@
 #include "analysis/functions.h"
 #include "analysis/locks.h"
 #include "analysis/tasks.h"
+#include "analysis/whatif.h"
 #include "base/cleanup.h"
 #include "base/jsonw.h"
 #include "report/findings.h"
@@ -348,6 +349,51 @@ static void put_path(struct jsonw *w, const struct analysis *a, size_t most)
 		jsonw_end(w);
 	}
 	jsonw_end(w);
+}
+
+/* null: not asked for, or nothing was replayed */
+static void put_without_gil(struct jsonw *w, const struct analysis *a)
+{
+	static const char *const kinds[WHATIF_KINDS] = { "Python code", "C code", "asleep" };
+	struct whatif_free f;
+	bool any = a->recording->without_gil && analysis_without_gil(&f, a);
+
+	if (!any || !f.run_count) {
+		jsonw_null(w, "without_gil");
+		if (any)
+			whatif_free_done(&f);
+		return;
+	}
+	jsonw_object(w, "without_gil");
+	jsonw_bool(w, "reproduced", f.no_gain == GAIN_KNOWN);
+	jsonw_bool(w, "states_known", f.states_known);
+	jsonw_real(w, "factor", a->recording->without_gil->factor, 2);
+	jsonw_u64(w, "recorded_ns", f.duration_ns);
+	jsonw_u64(w, "replayed_ns", f.unchanged.end_ns);
+	jsonw_array(w, "runs");
+	for (unsigned i = 0; i < f.run_count; i++) {
+		jsonw_object(w, NULL);
+		jsonw_real(w, "cpus", f.runs[i].cpus, 2);
+		jsonw_u64(w, "expected_ns", f.runs[i].end_ns);
+		jsonw_u64(w, "cpu_ns", f.runs[i].worked_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	jsonw_array(w, "critical_path");
+	for (size_t i = 0; i < f.path.n; i++) {
+		struct function at = function_at(a->pass, f.path.v[i].frame);
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "what", kinds[f.path.v[i].kind]);
+		put_lock_function(w, &at);
+		json_tid(w, "tid", a->model, f.path.v[i].thread);
+		jsonw_u64(w, "ns", (uint64_t)f.path.v[i].ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	jsonw_u64(w, "lock_ns", (uint64_t)f.lock_ns);
+	jsonw_end(w);
+	whatif_free_done(&f);
 }
 
 static void put_late(struct jsonw *w, const struct analysis *a, size_t most)
@@ -1226,6 +1272,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	put_gils(&w, a->model);
 	put_blame(&w, a, most);
 	locks_json(&w, a, most);
+	put_without_gil(&w, a);
 	functions_json(&w, a->recording, pass);
 	put_patterns(&w, pass);
 	starvation_json(&w, a, most);

@@ -83,6 +83,51 @@ int report_check_outputs(const struct report_outputs *outputs, struct error *err
 	return 0;
 }
 
+/* A number within bounds; *ret_end is what follows it. */
+static int parse_number(double *ret, const char *text, const char **ret_end, double least,
+                        double most)
+{
+	char *end = NULL;
+	double value = strspn(text, "0123456789.") ? strtod(text, &end) : 0;
+
+	if (!end || end == text || !(value >= least && value <= most))
+		return -1;
+	*ret = value;
+	*ret_end = end;
+	return 0;
+}
+
+int without_gil_parse(const struct whatif_options **ret, struct without_gil *w, struct error *err)
+{
+	const char *at = w->cpus, *end;
+
+	*ret = NULL;
+	w->options = (struct whatif_options)WHATIF_OPTIONS_DEFAULT;
+	if (w->cost && !w->cpus)
+		return error_set(err, EINVAL, "option --without-gil-cost: needs --without-gil");
+	if (!w->cpus)
+		return 0;
+	if (w->cost && (parse_number(&w->options.factor, w->cost, &end, 0.1, 100) < 0 || *end))
+		return error_set(err, EINVAL,
+		                 "option --without-gil-cost: %s is not a number from 0.1 to 100",
+		                 w->cost);
+	for (w->options.runs = 0; w->options.runs < WHATIF_FREE_RUNS; at = end + 1) {
+		if (parse_number(&w->options.cpus[w->options.runs++], at, &end, 1, 65536) < 0)
+			break;
+		if (*end && *end != ',')
+			break;
+		if (!*end) {
+			*ret = &w->options;
+			return 0;
+		}
+	}
+	return error_set(
+		err, EINVAL,
+		"option --without-gil: %s is not a list of up to %d numbers of CPUs, such as "
+		"2,4,8,64",
+		w->cpus, WHATIF_FREE_RUNS);
+}
+
 /* Does not check stdout ("-") for errors, because main does. */
 static int write_file(const struct analysis *a, const char *path, report_writer *writer,
                       struct error *err)
@@ -361,6 +406,7 @@ int report_session(const char *dir, const struct report_outputs *outputs, struct
 
 	if (session_open(&opened, dir, outputs->confidential, err) < 0)
 		return -1;
+	opened->recording.without_gil = outputs->without_gil;
 	analysis = analysis_new(&opened->recording);
 	if (outputs->summary)
 		summary_init(outputs->summary, analysis);

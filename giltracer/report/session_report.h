@@ -7,6 +7,7 @@
 
 #include "analysis/analysis.h"
 #include "analysis/diff.h"
+#include "analysis/whatif.h"
 #include "base/error.h"
 
 /* Writes a document of the analysis to out; the caller that opened out checks it for errors. */
@@ -29,6 +30,7 @@ struct report_document {
  * @text: destination of the terminal report
  * @annotations: destination of annotations for GitHub
  * @documents: in other formats, see export/export.h; borrowed
+ * @without_gil: of the replay without the GIL, which is then in all documents; borrowed
  */
 struct report_outputs {
 	bool confidential;
@@ -40,7 +42,23 @@ struct report_outputs {
 	FILE *annotations;
 	const struct report_document *documents;
 	size_t document_count;
+	const struct whatif_options *without_gil;
 };
+
+/* The options of the replay without the GIL. */
+struct without_gil {
+	const char *cpus, *cost;
+	struct whatif_options options;
+};
+
+#define WITHOUT_GIL_OPTS(w)                                                             \
+	OPT_STR(0, "without-gil", "CPUS", &(w)->cpus,                                   \
+	        "estimate the run without the GIL, on so many CPUs, such as 2,4,8,64"), \
+		OPT_STR(0, "without-gil-cost", "FACTOR", &(w)->cost,                    \
+	                "how many times as long Python code runs then in one thread (1.2)")
+
+/* Parse them. *ret is NULL if they were not given. */
+int without_gil_parse(const struct whatif_options **ret, struct without_gil *w, struct error *err);
 
 /* Check that no two outputs have the same name. */
 int report_check_outputs(const struct report_outputs *outputs, struct error *err);

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "analysis/whatif.h"
 #include "base/cleanup.h"
 #include "base/utf8.h"
 #include "report/threads.h"
@@ -551,6 +552,159 @@ void table_path(struct table *ret, const struct analysis *a, const struct table_
 		cell_ms(row, 3, part->ns, 1);
 		cell_number(row, 4, percent, 1);
 	}
+}
+
+/* Without the GIL. */
+
+#define PATH_SHOWN     5   /* parts of the critical path */
+#define BUSY_PERCENT   90  /* of the CPUs, so that they are the limit */
+#define FASTER_PERCENT 105 /* as long as with the most CPUs, so that more of them help */
+
+/* "1 CPU", "1.5 CPUs" */
+static void add_cpus(struct str *out, double cpus)
+{
+	CLEANUP(str_done) struct str number = { 0 };
+
+	str_addf(&number, "%g", cpus);
+	if (!strcmp(str_get(&number), "1"))
+		say_one_cpu(out);
+	else
+		say_n_cpus(out, str_get(&number));
+}
+
+static void add_replay(struct table *table, void (*say)(struct str *, const char *), double cpus,
+                       const char *limit, uint64_t ns, uint64_t recorded_ns)
+{
+	CLEANUP(str_done) struct str count = { 0 };
+	struct row *row = add_row(table, true, 0);
+	struct cell *cell = &row->cells[0];
+
+	add_cpus(&count, cpus);
+	if (say)
+		say(&cell->text, str_get(&count));
+	else
+		str_adds(&cell->text, phrase(PHRASE_replay_recorded));
+	cell->width = utf8_columns(str_get(&cell->text));
+	cell_text(row, 1, limit);
+	cell_ms(row, 2, ns, 1);
+	cell_number(row, 3, ns ? (double)recorded_ns / (double)ns : 0, 2);
+}
+
+static const char *replay_limit(const struct whatif_free *f, unsigned run)
+{
+	const struct whatif_run *r = &f->runs[run], *last = &f->runs[f->run_count - 1];
+	bool busy = (double)r->worked_ns * 100 > r->cpus * (double)r->end_ns * BUSY_PERCENT;
+
+	return phrase(busy || r->end_ns > last->end_ns / 100 * FASTER_PERCENT ? PHRASE_limit_cpus
+	                                                                      : PHRASE_limit_path);
+}
+
+/* "61.0 % Python code in produce (app.py:7), …" */
+static void add_path_note(struct table *table, const struct analysis *a,
+                          const struct whatif_free *f, unsigned name_columns)
+{
+	static void (*const says[WHATIF_KINDS])(struct str *, double, const char *) = {
+		[WHATIF_PYTHON] = say_replay_python,
+		[WHATIF_C] = say_replay_c,
+		[WHATIF_ASLEEP] = say_replay_asleep,
+	};
+	CLEANUP(str_done) struct str parts = { 0 }, count = { 0 };
+	struct str note = { 0 };
+	double all = (double)f->runs[f->run_count - 1].end_ns;
+
+	add_cpus(&count, f->runs[f->run_count - 1].cpus);
+	for (size_t i = 0; i < f->path.n && i < PATH_SHOWN; i++) {
+		const struct whatif_part *p = &f->path.v[i];
+		struct function at = function_at(a->pass, p->frame);
+		CLEANUP(str_done) struct str name = { 0 };
+
+		if (i && p->ns * 100 < all)
+			break;
+		wording_add_function(&name, &at, name_columns);
+		str_adds(&parts, i ? ", " : "");
+		says[p->kind](&parts, p->ns * 100 / all, str_get(&name));
+	}
+	if (parts.len)
+		say_replay_path(&note, str_get(&count), str_get(&parts));
+	table_add_note(table, &note);
+}
+
+/* The wait for a lock of the threads that handed it to each other. */
+static void add_lock_note(struct table *table, const struct analysis *a,
+                          const struct whatif_free *f, unsigned name_columns)
+{
+	CLEANUP(str_done) struct str name = { 0 };
+	struct lock_name lock = { 0 };
+	struct str note = { 0 };
+
+	for (size_t i = 0; i < a->model->threads.n && f->lock != MODEL_NONE; i++) {
+		const struct lane *lane = &a->model->threads.v[i].gil;
+
+		for (size_t s = 0; s < lane->spans.n && !lock.in.name; s++)
+			if (lane->spans.v[s].state == GIL_LOCK_WAIT &&
+			    lane->spans.v[s].gil.lock == f->lock)
+				lock = lock_name_of(a->recording, a->pass,
+				                    lane->spans.v[s].gil.frame);
+	}
+	if (f->lock == MODEL_NONE)
+		return;
+	wording_add_lock_in(&name, &lock, name_columns);
+	say_replay_lock(&note, f->lock_ns * 100 / (double)f->runs[f->run_count - 1].end_ns,
+	                str_get(&name));
+	table_add_note(table, &note);
+}
+
+static void add_replay_notes(struct table *table, const struct analysis *a,
+                             const struct whatif_free *f, unsigned name_columns)
+{
+	double end = (double)f->unchanged.end_ns, recorded = (double)f->duration_ns;
+	struct str error = { 0 }, assumed = { 0 }, states = { 0 };
+
+	if (!f->run_count) {
+		say_replay_none(&error);
+		table_add_note(table, &error);
+		return;
+	}
+	add_path_note(table, a, f, name_columns);
+	add_lock_note(table, a, f, name_columns);
+	(f->no_gain == GAIN_KNOWN ? say_replay_error : say_replay_unlike)(
+		&error,
+		recorded > 0 ? (end > recorded ? end - recorded : recorded - end) * 100 / recorded
+			     : 0);
+	table_add_note(table, &error);
+	if (!f->states_known)
+		say_replay_no_states(&states);
+	table_add_note(table, &states);
+	say_replay_assumed(&assumed, a->recording->without_gil->factor);
+	table_add_note(table, &assumed);
+}
+
+void table_without_gil(struct table *ret, const struct analysis *a,
+                       const struct table_limits *limits)
+{
+	struct whatif_free f;
+	struct str none = { 0 };
+
+	*ret = (struct table){ .caption = PHRASE_c_without_gil, .text_columns = 2 };
+	TABLE_HEADINGS(ret, PHRASE_h_replay, PHRASE_h_limited_by, PHRASE_h_ms, PHRASE_h_speedup);
+	if (!a->recording->without_gil)
+		return;
+	if (!analysis_without_gil(&f, a)) {
+		add_replay(ret, NULL, 0, "", a->model->end_ns - a->model->start_ns,
+		           a->model->end_ns - a->model->start_ns);
+		say_replay_part(&none);
+		table_add_note(ret, &none);
+		return;
+	}
+	add_replay(ret, NULL, 0, "", f.duration_ns, f.duration_ns);
+	if (f.run_count)
+		add_replay(ret, say_replay_with, f.unchanged.cpus, "", f.unchanged.end_ns,
+		           f.duration_ns);
+	for (unsigned i = 0; i < f.run_count; i++)
+		add_replay(ret, say_replay_without, f.runs[i].cpus, replay_limit(&f, i),
+		           f.runs[i].end_ns, f.duration_ns);
+	add_replay_notes(ret, a, &f, limits->name_columns);
+	whatif_free_done(&f);
 }
 
 /* Samples. */

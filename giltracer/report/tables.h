@@ -80,6 +80,10 @@ void table_chains(struct table *ret, const struct analysis *a, const struct tabl
 
 /* The critical path, by line of code. */
 void table_path(struct table *ret, const struct analysis *a, const struct table_limits *limits);
+
+/* The replay without the GIL, if it was asked for. */
+void table_without_gil(struct table *ret, const struct analysis *a,
+                       const struct table_limits *limits);
 void table_places(struct table *ret, const struct analysis *a, const struct table_limits *limits);
 
 /* Stops of the world, by the thread that stopped last, and its line. */

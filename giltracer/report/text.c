@@ -136,6 +136,7 @@ int report_text(const struct analysis *a, FILE *out, struct error *err)
 		put_table(a, table_gil_waits, out);
 		put_table(a, table_overdue, out);
 		put_table(a, table_holders, out);
+		put_table(a, table_without_gil, out);
 		put_table(a, table_tasks, out);
 		put_table(a, table_sampled_threads, out);
 		put_table(a, table_sampled_places, out);

@@ -306,10 +306,14 @@ interface Meta {
 	meeting: {gil?: Meeting; locks?: Meeting};
 	without_gil?: {
 		known: boolean;
+		factor: number;
 		recorded_ns: number;
+		duration_ns: number;
+		cpus: number;
 		replayed_ns: number;
 		replayed_shared_ns: number;
-		runs: {cpus: number; shared_ns: number}[];
+		end_ns: number;
+		runs: {cpus: number; shared_ns: number; end_ns: number}[];
 	};
 	diff?: Tree & {a: number[]; b: number[]; a_dur_ns: number; b_dur_ns: number};
 }

@@ -196,30 +196,30 @@ export const howToCompare = code => [
 
 // Without the GIL
 export const replayUnlike =
-	"Not known: replayed with the GIL, the recorded schedule does not wait as long as " +
+	"Not known: replayed with the GIL, the recorded schedule does not take as long as " +
 	"recorded. The numbers below have that error.";
-/** @type {(n: number, enough: number | undefined) => string} */
-export const savesLittle = (n, enough) =>
-	`Little, on ${cpus(n)}: threads would wait for a CPU instead.` +
-	(enough ? ` With ${cpus(enough)}, hardly any waiting would remain.` : "");
-/** @type {(saved: string, lost: string, n: number, percent: string) => string} */
-export const savesMuch = (saved, lost, n, percent) =>
-	`It would save ${saved} of the ${lost} that threads lose by waiting for ` +
-	`the GIL and by sharing ${cpus(n)} (${percent}).`;
+export const replayNoShorter =
+	"Little: the run would take as long, since threads wait for each other, or Python code " +
+	"is slower.";
+/** @type {(n: number, without: string, with_: string) => string} */
+export const replayShorter = (n, without, with_) =>
+	`With ${cpus(n)}, the run would take ${without} instead of ${with_}; more would hardly help.`;
 export const withGil = (/** @type {number} */ n) => "With the GIL, " + cpus(n);
 export const withoutGil = (/** @type {number} */ n) => "Without the GIL, " + cpus(n);
 export const replayHead = "Replay of the recorded schedule";
 export const waitsForGil = "Waits for the GIL";
 export const sharesCpus = "Shares CPUs";
-export const lostInAll = "Lost in all";
+export const lengthOfRun = "Length of the run";
 export const withoutGilCaption = "With and without the GIL";
-/** @type {(recorded: string, replayed: string, error: string) => string} */
-export const withoutGilHint = (recorded, replayed, error) =>
-	`Summed over all threads. The recording waited ${recorded} for the GIL, ` +
-	`its replay ${replayed}: an error of ${error}. What a ` +
-	"thread does takes as long as it did, also its sleeps and its waits for locks. Not " +
-	"included: that an interpreter without a GIL runs a single thread more slowly, and " +
-	"waits for locks that the GIL made unnecessary.";
+/** @type {(recorded: string, replayed: string, error: string, factor: number, code: Mark) => Rich} */
+export const withoutGilHint = (recorded, replayed, error, factor, code) => [
+	`Waits are summed over all threads. The recording took ${recorded}, its replay with the GIL `,
+	`${replayed}: an error of ${error}. It is assumed that Python code takes ${factor} times as `,
+	"long without the GIL, and that sleeps take as long as they did. Not included: waits for ",
+	"locks that the GIL made unnecessary, and for what else threads share. ",
+	code("giltracer report --without-gil"),
+	" has other numbers of CPUs, and tells what limits the run then.",
+];
 
 // Findings
 /** @type {(k: number, n: number, time: string) => string} */

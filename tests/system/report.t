@@ -54,6 +54,29 @@ for name, text in re.findall("""<script type="application/json" id="gt-(\\w+)">(
 	is "$?:$(cat tsc.out)" 0: 'the documents of the page have the types with which its sources are checked'
 fi
 
+# The main thread holds the GIL for 2 ms, and then computes without it for 98 ms, less a switch wait of 1 us.
+for cost in 1 2; do
+	ok "without the GIL, cost $cost" "$GILTRACER" report hog -o without.html --json without$cost.json \
+		--without-gil 1,64 --without-gil-cost $cost
+done
+is "$(json without1.json '(d["without_gil"]["recorded_ns"], d["without_gil"]["runs"][1]["expected_ns"])')" \
+	'(100000000, 99999000)' '  the main thread has a CPU of its own'
+is "$(json without2.json 'd["without_gil"]["runs"][1]["expected_ns"]')" 101999000 \
+	'  what it did with the GIL takes twice as long'
+is "$(json without2.json '[(p["what"], p["ns"]) for p in d["without_gil"]["critical_path"]]')" \
+	"[('C code', 97999000), ('Python code', 4000000)]" '  which is the critical path'
+is "$(json without1.json '[r["expected_ns"] == r["cpu_ns"] > 2 * 99999000 for r in d["without_gil"]["runs"][:1]]')" \
+	'[True]' '  on one CPU, three threads share it'
+like "$(cat out)" 'without the GIL, 1 CPU  *CPUs  *[0-9.]+ ' '  in a table'
+like "$(cat out)" 'differs from the recording by 1\.0 %' '  with its error'
+like "$(cat without.html)" 'the recorded schedule, replayed' '  and so on the page'
+is "$(json hog.json 'd["without_gil"]')" None '  if it is asked for'
+for bad in 0 x '2,' 1,2,3,4,5,6,7,8,9 nan; do
+	exits 125 "no number of CPUs: $bad" "$GILTRACER" report hog -o without.html --without-gil $bad
+	like "$(cat err)" 'option --without-gil: ' '  is refused'
+done
+exits 125 'a cost without a replay' "$GILTRACER" report hog -o without.html --without-gil-cost 2
+
 # All outputs have the same numbers.
 is "$(json hog.json 'all(t["hold_ns"] + t["wait_ns"] + t["free_wait_ns"] + t["no_gil_ns"] + t["unknown_ns"]
 	== t["total_ns"] for t in d["threads"])')" True 'the parts of each life are the whole'

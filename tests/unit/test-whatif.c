@@ -281,34 +281,178 @@ static void test_idle(void)
 	       "threads that never use the GIL do not count as unknown");
 }
 
-/* Without a GIL, nobody waits for it: 8 runs beside 7 from 120 on. */
+static struct whatif_free f;
+
+/* Replays without a GIL, where Python code takes factor times as long: with one CPU, two, and
+ * four. */
+static void free_it(double factor)
+{
+	const struct whatif_options o = { .cpus = { 1, 2, 4 }, .runs = 3, .factor = factor };
+
+	find_hogs();
+	whatif_free_done(&f);
+	whatif_free_find(&f, &hogs, m, stacks, 2, INTERVAL_NS, &o);
+}
+
+/* "END END END", in ms */
+static const char *ends_at(void)
+{
+	static struct str text;
+
+	str_done(&text);
+	for (unsigned i = 0; i < f.run_count; i++)
+		str_addf(&text, "%s%.1f", i ? " " : "", (double)f.runs[i].end_ns / MS);
+	return str_get(&text);
+}
+
+/* "KIND NAME MS; …" of at least 0.1 ms */
+static const char *path(void)
+{
+	static const char kinds[] = { 'P', 'C', 'S' };
+	static struct str text;
+
+	str_done(&text);
+	for (size_t i = 0; i < f.path.n; i++) {
+		const struct whatif_part *p = &f.path.v[i];
+		const struct stack_frame *at = p->frame ? stacks_get(stacks, p->frame) : NULL;
+
+		if (p->ns >= 0.1 * MS)
+			str_addf(&text, "%s%c %s %.1f", i ? "; " : "", kinds[p->kind],
+			         at ? names_get(names, at->name) : "?", p->ns / MS);
+	}
+	return str_get(&text);
+}
+
+/* Nobody waits for the GIL: 8 runs beside 7 from 120 on. The main thread is 7, which sleeps
+ * from 241 to 400. */
 static void test_free(void)
 {
-	struct whatif_free f;
-
 	behind_a_call();
-	find_hogs();
-	whatif_free_find(&f, &hogs, m, 1, INTERVAL_NS);
-	ok(f.no_gain == GAIN_KNOWN, "the replay with the GIL is as recorded");
-	ok(f.recorded_ns >= 115 * MS && f.recorded_ns <= 120 * MS, "which waits: %.1f ms",
-	   (double)f.recorded_ns / MS);
-	ok(f.unchanged.cpus == 1 && f.unchanged.shared_ns == 0,
-	   "one thread after the other needs one CPU");
-	/* From 120 to 200 both run at half speed. */
+	free_it(1);
+	ok(f.recorded_ns >= 115 * MS && f.recorded_ns <= 120 * MS,
+	   "the threads waited for the GIL: %.1f ms", (double)f.recorded_ns / MS);
+	ok(f.unchanged.cpus == 2 && f.unchanged.waited_ns > 80 * MS, "so they do in the replay");
+	is_u64(f.duration_ns, 300 * MS, "the recording's length");
+	/* From 20 to 100 both run at half speed. */
 	ok(f.runs[0].cpus == 1 && f.runs[0].shared_ns == 80 * MS,
-	   "without the GIL, they share it: %.3f ms", (double)f.runs[0].shared_ns / MS);
-	ok(f.runs[1].cpus == 2 && f.runs[2].cpus == 4 && !f.runs[1].shared_ns &&
-	           !f.runs[2].shared_ns,
-	   "with more CPUs, nothing is lost");
-	for (size_t i = 0; i <= WHATIF_FREE_RUNS; i++)
+	   "without the GIL, they share a CPU: %.3f ms", (double)f.runs[0].shared_ns / MS);
+	ok(!f.runs[1].shared_ns && !f.runs[2].shared_ns, "with more CPUs, nothing is lost");
+	for (size_t i = 0; i <= f.run_count; i++)
 		is_u64(i ? f.runs[i - 1].waited_ns : !f.unchanged.waited_ns, 0,
 		       i ? "nobody waits" : "there is a wait otherwise");
+}
+
+/* @n turns of 10 ms of Python code in each of two threads that 7 starts at 100 and joins: they
+ * have the GIL in turn, and each of them sleeps until it gets it. */
+static void two_workers(unsigned n)
+{
+	uint64_t t = 100;
+
+	start_until(100 + 20 * n);
+	run(100 * MS, 7, 0);
+	for (uint32_t tid = 8; tid <= 9; tid++) {
+		new_thread(100 * MS, tid, 7);
+		leaves(100 * MS, tid);
+	}
+	release(100 * MS, 7);
+	for (uint32_t tid = 8; tid <= 9; tid++)
+		request(100 * MS, tid);
+	leaves(100 * MS, 7);
+	feed(100 * MS, 7, EV_PARK, EV(.park = { .address = 0x7008, .kind = PARK_EVENT }));
+	for (unsigned i = 0; i < n; i++)
+		for (uint32_t tid = 8; tid <= 9; tid++, t += 10) {
+			run(t * MS, tid, 0);
+			acquire(t * MS, tid);
+			release((t + 10) * MS, tid);
+			if (i + 1 < n)
+				feed((t + 10) * MS, tid, EV_REQUEST,
+				     EV(.gil = { .address = GIL, .frame = frame("work", 3) }));
+			else
+				unparks((t + 10) * MS, tid, 0x7008);
+			leaves((t + 10) * MS, tid);
+		}
+	run(t * MS, 7, 0);
+	parked(t * MS, 7);
+}
+
+static void test_parallel(void)
+{
+	two_workers(10);
+	free_it(1);
+	is_u64(f.unchanged.end_ns / MS, 200, "with the GIL, one thread runs at a time");
+	ok(f.no_gain == GAIN_KNOWN, "as it was recorded");
+	is_str(ends_at(), "200.0 100.0 100.0", "without it, both do, if there are CPUs");
+	is_str(path(), "P work 90.0; P ? 10.0", "and the critical path is the work of one of them");
+	two_workers(10);
+	free_it(1.5);
+	is_str(ends_at(), "300.0 150.0 150.0", "Python code that is slower takes longer");
+	is_u64(f.unchanged.end_ns / MS, 200, "but not with the GIL");
+}
+
+/* 9 waits for a lock that 8 has for 80 ms of 100. */
+static void test_lock(void)
+{
+	start_until(300);
+	run(100 * MS, 7, 0);
+	for (uint32_t tid = 8; tid <= 9; tid++) {
+		new_thread(100 * MS, tid, 7);
+		leaves(100 * MS, tid);
+	}
+	release(100 * MS, 7);
+	leaves(100 * MS, 7);
+	parks(100 * MS, 7, 0x7009, PARK_EVENT);
+	run(100 * MS, 8, 0);
+	request(100 * MS, 8);
+	acquire(100 * MS, 8);
+	release(120 * MS, 8);
+	request(120 * MS, 8);
+	run(120 * MS, 9, 1);
+	request(120 * MS, 9);
+	acquire(120 * MS, 9);
+	release(121 * MS, 9);
+	parks(121 * MS, 9, 0x7f0a, PARK_LOCK);
+	leaves(121 * MS, 9);
+	acquire(121 * MS, 8);
+	unparks(180 * MS, 8, 0x7f0a);
+	run(180 * MS, 9, 1);
+	parked(180 * MS, 9);
+	request(180 * MS, 9);
+	release(201 * MS, 8);
+	ends(201 * MS, 8);
+	acquire(201 * MS, 9);
+	release(300 * MS, 9);
+	unparks(300 * MS, 9, 0x7009);
+	leaves(300 * MS, 9);
+	run(300 * MS, 7, 0);
+	parked(300 * MS, 7);
+	free_it(1);
+	/* 8 computes for 20 ms, and for 59 until it releases the lock; then 9 does so for 99. */
+	is_u64(f.runs[0].worked_ns / MS, 20 + 59 + 21 + 1 + 99, "all of the work is done");
+	is_str(ends_at(), "200.0 178.0 178.0", "a thread waits for the one that has the lock");
+	is_str(path(), "P ? 99.0; P ? 79.0", "which is the critical path");
+}
+
+/* A thread that would wait for itself, and events without order, end the replay. */
+static void test_stuck(void)
+{
+	start_until(300);
+	new_thread(100 * MS, 8, 7);
+	release(100 * MS, 7);
+	parks(110 * MS, 7, 0x7f0a, PARK_LOCK);
+	unparks(110 * MS, 8, 0x7f0a);
+	parked(110 * MS, 7);
+	parks(120 * MS, 8, 0x7f0b, PARK_LOCK);
+	free_it(1);
+	ok(f.no_gain != GAIN_KNOWN || f.run_count == 3, "it comes to an end");
 }
 
 int main(void)
 {
 	test_one_call();
 	test_free();
+	test_parallel();
+	test_lock();
+	test_stuck();
 	test_asleep();
 	test_two_calls();
 	test_rest();
@@ -318,6 +462,7 @@ int main(void)
 	test_barging();
 	test_different();
 	test_idle();
+	whatif_free_done(&f);
 	hogs_done(&hogs);
 	stacks_free(stacks);
 	model_free(m);

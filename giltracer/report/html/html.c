@@ -128,6 +128,7 @@ void html_tables(const struct analysis *a, FILE *out)
 		{ table_cpu_waits, false },      { table_overdue, false },
 		{ table_holders, false },        { table_sampled_threads, false },
 		{ table_sampled_places, false }, { table_tasks, false },
+		{ table_without_gil, true },
 	};
 	const struct table_limits limits = {
 		.threads = HTML_ROWS,

@@ -329,29 +329,35 @@ static void put_source(struct jsonw *w, const struct analysis *a)
 /* What the program would wait without a GIL, if it waited for it at all. */
 static void put_without_gil(struct jsonw *w, const struct analysis *a)
 {
-	const struct hogs none = { 0 };
 	struct whatif_free f;
 
-	if (a->locks || !a->model->blame.n)
+	if (!a->model->blame.n || !analysis_without_gil(&f, a))
 		return;
-	whatif_free_find(&f, a->pass->hogs ? a->pass->hogs : &none, a->model, a->recording->cpus,
-	                 HOGS_INTERVAL_NS);
-	if (f.no_gain != GAIN_KNOWN && f.no_gain != NO_GAIN_DIFFERENT)
-		return; /* nothing was replayed, or not to the end */
-	jsonw_object(w, "without_gil");
-	jsonw_bool(w, "known", f.no_gain == GAIN_KNOWN);
-	jsonw_u64(w, "recorded_ns", f.recorded_ns);
-	jsonw_u64(w, "replayed_ns", f.unchanged.waited_ns);
-	jsonw_u64(w, "replayed_shared_ns", f.unchanged.shared_ns);
-	jsonw_array(w, "runs");
-	for (unsigned i = 0; i < WHATIF_FREE_RUNS; i++) {
-		jsonw_object(w, NULL);
-		jsonw_u64(w, "cpus", f.runs[i].cpus);
-		jsonw_u64(w, "shared_ns", f.runs[i].shared_ns);
+	if (f.run_count) {
+		jsonw_object(w, "without_gil");
+		jsonw_bool(w, "known", f.no_gain == GAIN_KNOWN);
+		jsonw_real(w, "factor",
+		           a->recording->without_gil ? a->recording->without_gil->factor
+		                                     : WHATIF_FACTOR,
+		           2);
+		jsonw_u64(w, "recorded_ns", f.recorded_ns);
+		jsonw_real(w, "cpus", f.unchanged.cpus, 2);
+		jsonw_u64(w, "replayed_ns", f.unchanged.waited_ns);
+		jsonw_u64(w, "replayed_shared_ns", f.unchanged.shared_ns);
+		jsonw_u64(w, "duration_ns", f.duration_ns);
+		jsonw_u64(w, "end_ns", f.unchanged.end_ns);
+		jsonw_array(w, "runs");
+		for (unsigned i = 0; i < f.run_count; i++) {
+			jsonw_object(w, NULL);
+			jsonw_real(w, "cpus", f.runs[i].cpus, 2);
+			jsonw_u64(w, "shared_ns", f.runs[i].shared_ns);
+			jsonw_u64(w, "end_ns", f.runs[i].end_ns);
+			jsonw_end(w);
+		}
+		jsonw_end(w);
 		jsonw_end(w);
 	}
-	jsonw_end(w);
-	jsonw_end(w);
+	whatif_free_done(&f);
 }
 
 void meta_write(const struct analysis *a, const struct rows *rows, const struct change *change,
