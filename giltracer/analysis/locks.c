@@ -469,15 +469,23 @@ struct chains chains_find(const struct recording_pass *pass)
 
 /* ---- the critical path */
 
+/* How many spans of a thread's lanes are not later than where the walk was when it was last in this thread. */
+struct walk_seen {
+	size_t gil, cpu;
+};
+
 /**
  * The walk, which is in thread, at at_ns, on its way back to start_ns.
  * @work: steps that may still be taken
  * @stuck: steps since the path has last got closer to the start
  * @sent_in: the thread released a lock, or sent a signal, at at_ns in this frame; 0: unknown
+ * @seen: by thread; @owners: the same of the owners of each GIL. The walk never goes forward
  */
 struct walk {
 	const struct model *model;
 	struct path *path;
+	struct walk_seen *seen;
+	size_t *owners;
 	uint64_t start_ns, at_ns, work, blocked_work, stuck;
 	uint32_t thread, sent_in;
 };
@@ -505,9 +513,10 @@ static void go_to(struct walk *w, uint32_t thread, uint64_t at, uint32_t frame)
 }
 
 /* The index of the span that ends at at_ns or contains the time right before. */
-static size_t lane_before(const struct lane *lane, uint64_t at)
+static size_t lane_before(const struct lane *lane, uint64_t at, size_t *seen)
 {
-	return lane_at(lane, at - 1);
+	*seen = SEARCH_BACK(*seen, i, lane->spans.v[i].start_ns < at);
+	return *seen ? *seen - 1 : 0;
 }
 
 static enum path_reason reason_of(const struct span *cpu, enum path_reason running)
@@ -531,7 +540,7 @@ static void walk_own(struct walk *w, uint64_t from, enum path_reason running, ui
 	const struct lane *lane = &w->model->threads.v[w->thread].cpu;
 
 	while (w->at_ns > from && lane->spans.n && w->work) {
-		size_t i = lane_before(lane, w->at_ns);
+		size_t i = lane_before(lane, w->at_ns, &w->seen[w->thread].cpu);
 		const struct span *s = &lane->spans.v[i];
 		enum path_reason reason = reason_of(s, running);
 		uint32_t waker = i + 1 < lane->spans.n ? s[1].cpu.waker : MODEL_NONE;
@@ -555,8 +564,11 @@ static void walk_gil(struct walk *w, const struct span *s, uint64_t from)
 	const struct model_gil *gil = s->gil.index < w->model->gils.n
 	                                      ? &w->model->gils.v[s->gil.index]
 	                                      : NULL;
-	size_t i = gil && gil->owners.n ? owners_at(gil, 0, w->at_ns - 1) : 0;
+	size_t *seen = gil ? &w->owners[s->gil.index] : NULL, i = 0;
 
+	if (gil)
+		*seen = SEARCH_BACK(*seen, k, gil->owners.v[k].start_ns < w->at_ns);
+	i = gil && *seen ? *seen - 1 : 0;
 	for (; gil && gil->owners.n && w->work; i--, w->work--) {
 		const struct gil_owner *o = &gil->owners.v[i];
 
@@ -636,7 +648,7 @@ static void step(struct walk *w)
 		put_part(w, later(t->end_ns, w->start_ns), PATH_UNKNOWN, 0);
 		return;
 	}
-	i = lane_before(lane, w->at_ns);
+	i = lane_before(lane, w->at_ns, &w->seen[w->thread].gil);
 	s = &lane->spans.v[i];
 	from = later(s->start_ns, w->start_ns);
 	switch (s->state) {
@@ -732,11 +744,20 @@ struct path path_find(const struct recording_pass *pass)
 
 	if (w.thread == MODEL_NONE || !pass->locks_known)
 		return path;
+	w.seen = xcalloc(m->threads.n, sizeof(*w.seen));
+	w.owners = xcalloc(m->gils.n, sizeof(*w.owners));
+	for (size_t i = 0; i < m->threads.n; i++)
+		w.seen[i] = (struct walk_seen){ m->threads.v[i].gil.spans.n,
+			                        m->threads.v[i].cpu.spans.n };
+	for (size_t i = 0; i < m->gils.n; i++)
+		w.owners[i] = m->gils.v[i].owners.n;
 	while (w.at_ns > w.start_ns && w.work && w.stuck <= m->threads.n) {
 		w.work--;
 		step(&w);
 	}
 	put_part(&w, w.start_ns, PATH_UNKNOWN, 0);
+	free(w.seen);
+	free(w.owners);
 	for (size_t i = 0; i < path.parts.n / 2; i++) {
 		struct path_part swapped = path.parts.v[i];
 

@@ -66,4 +66,23 @@
 		search_low;                                                         \
 	})
 
+/* The same, faster if the result is near n. */
+#define SEARCH_BACK(n, index, is_before)                                          \
+	({                                                                        \
+		size_t back_from = 0, back_up = (n), back_step = 1;               \
+		while (back_step <= back_up) {                                    \
+			size_t index = back_up - back_step;                       \
+			if (is_before) {                                          \
+				back_from = index + 1;                            \
+				break;                                            \
+			}                                                         \
+			back_up = index;                                          \
+			back_step *= 2;                                           \
+		}                                                                 \
+		back_from + SEARCH(back_up - back_from, back_index, ({            \
+					   size_t index = back_from + back_index; \
+					   is_before;                             \
+				   }));                                           \
+	})
+
 #endif

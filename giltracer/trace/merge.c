@@ -87,24 +87,30 @@ static void add_stats(struct merge *m)
 	m->source.counter_count = m->recording.source->counter_count;
 }
 
-static int merge_next(struct source *source, struct event *ret, struct error *err)
+static int merge_one(struct merge *m, struct event *ret, struct error *err)
 {
-	struct merge *m = (struct merge *)source;
 	struct side *from = &m->recording;
 
 	if (fetch(&m->recording, err) < 0)
 		return -1;
-	if (!m->recording.have || fetch_wakeup(m, err) < 0) {
-		add_stats(m);
+	if (!m->recording.have || fetch_wakeup(m, err) < 0)
 		return m->recording.have ? -1 : 0;
-	}
 	m->started = true;
 	if (m->wakeups.have && m->wakeups.ev.time_ns < m->recording.ev.time_ns)
 		from = &m->wakeups;
 	*ret = from->ev;
 	from->have = false;
-	add_stats(m);
 	return 1;
+}
+
+static int merge_next(struct source *source, struct event *ret, struct error *err)
+{
+	struct merge *m = (struct merge *)source;
+	int more = merge_one(m, ret, err);
+
+	if (more <= 0)
+		add_stats(m);
+	return more;
 }
 
 static void merge_close(struct source *source)
@@ -179,16 +185,12 @@ static int fetch_part(struct side *side, struct error *err)
 	return 0;
 }
 
-static int beside_next(struct source *source, struct event *ret, struct error *err)
+static int beside_one(struct beside *b, struct event *ret, struct error *err)
 {
-	struct beside *b = (struct beside *)source;
 	struct side *from = &b->perf;
 
 	if (fetch_part(&b->gil, err) < 0 || fetch_part(&b->perf, err) < 0)
 		return -1;
-	sum_stats(&source->stats, &b->perf.source->stats, &b->gil.source->stats);
-	source->counters = b->perf.source->counters;
-	source->counter_count = b->perf.source->counter_count;
 	if (!b->perf.have || (b->gil.have && b->gil.ev.time_ns < b->perf.ev.time_ns))
 		from = &b->gil;
 	if (!from->have)
@@ -196,6 +198,19 @@ static int beside_next(struct source *source, struct event *ret, struct error *e
 	*ret = from->ev;
 	from->have = false;
 	return 1;
+}
+
+static int beside_next(struct source *source, struct event *ret, struct error *err)
+{
+	struct beside *b = (struct beside *)source;
+	int more = beside_one(b, ret, err);
+
+	if (more > 0)
+		return more;
+	sum_stats(&source->stats, &b->perf.source->stats, &b->gil.source->stats);
+	source->counters = b->perf.source->counters;
+	source->counter_count = b->perf.source->counter_count;
+	return more;
 }
 
 static void beside_close(struct source *source)
@@ -396,10 +411,8 @@ static void add_all_stats(struct handover *h)
 }
 
 /* At the same time, the order of the sides. */
-static int handover_next(struct source *source, struct event *ret, struct error *err)
+static int handover_one(struct handover *h, struct event *ret, struct error *err)
 {
-	struct handover *h = (struct handover *)source;
-
 	for (;;) {
 		unsigned from = SIDES;
 
@@ -410,7 +423,6 @@ static int handover_next(struct source *source, struct event *ret, struct error 
 			    (from == SIDES || h->sides[i].ev.time_ns < h->sides[from].ev.time_ns))
 				from = i;
 		}
-		add_all_stats(h);
 		if (from == SIDES)
 			return 0;
 		*ret = h->sides[from].ev;
@@ -418,6 +430,16 @@ static int handover_next(struct source *source, struct event *ret, struct error 
 		if (is_new(h, from, ret))
 			return 1;
 	}
+}
+
+static int handover_next(struct source *source, struct event *ret, struct error *err)
+{
+	struct handover *h = (struct handover *)source;
+	int more = handover_one(h, ret, err);
+
+	if (more <= 0)
+		add_all_stats(h);
+	return more;
 }
 
 static void handover_close(struct source *source)

@@ -45,10 +45,10 @@ struct source_ops {
  * @names: names of threads, counters and frames; owned by the source
  * @stacks: NULL if the source never has stacks; owned by the source
  * @frames: Python frames of GIL events (struct event.gil.frame); owned by the source
- * @counters: names of perf counters by EV_COUNT index; owned, counter_count of them
+ * @counters: names of perf counters by EV_COUNT index; owned, counter_count of them. Complete at the end
  * @by_perf: perf watched the program, which delays the starts of its threads
  * @cpu_names: names in EV_PICK, complete at the end; NULL: none. Owned
- * @stats: valid at any time, complete at the end
+ * @stats: complete at the end
  * @at, @end: events that source_next yields before it asks ops for more; borrowed from the source
  */
 struct source {

@@ -170,6 +170,13 @@ static void test_search(void)
 	for (size_t most = 0; most < n; most++)
 		is_u64(SEARCH(most, i, v[i] <= 5), most < 3 ? most : 3,
 		       "SEARCH looks at the first %zu numbers only", most);
+	for (size_t most = 0; most <= n; most++)
+		for (uint64_t value = 0; value < 8; value++)
+			is_u64(SEARCH_BACK(most, i, v[i] < value), SEARCH(most, i, v[i] < value),
+			       "SEARCH_BACK finds the same among %zu: %d", most, (int)value);
+	for (size_t value = 0; value <= 70; value++)
+		is_u64(SEARCH_BACK(69, i, i < value), value < 69 ? value : 69,
+		       "SEARCH_BACK finds %zu of 69", value);
 }
 
 static void test_clone(void)

@@ -184,11 +184,16 @@ static const struct preload_list *list_of(const struct preload_stream *s)
 	return i == IDMAP_NONE ? NULL : &s->process->lists.v[i];
 }
 
-static uint32_t stack_of_list(const struct preload_stream *s)
+static uint32_t stack_of_list(struct preload_stream *s)
 {
-	const struct preload_list *list = list_of(s);
+	const struct preload_list *list;
 
-	return list ? list->stack : 0;
+	if (s->list != s->known_list) {
+		list = list_of(s);
+		s->known_list = s->list;
+		s->known_stack = list ? list->stack : 0;
+	}
+	return s->known_stack;
 }
 
 /* For how long the thread had a CPU and did not release the GIL after a request. */

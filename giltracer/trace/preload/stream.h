@@ -14,7 +14,7 @@
 /**
  * @process: which wrote the file
  * @tid: of the thread that wrote the records; @creator: of the one that created it, 0: unknown; @gil:
- * address of their GIL; @list: number of the list of frames; @stack: of the last release; @asked_stamp,
+ * address of their GIL; @list: number of the list of frames; @known_stack: of list @known_list; @stack: of the last release; @asked_stamp,
  * @delay_ns: of the next release
  * @holder: of the lock or the GIL of the next event; 0: unknown
  * @stamp: of the next record; UINT64_MAX: none; @acquired_stamp: of the acquire that follows it in the same
@@ -36,8 +36,8 @@ struct preload_stream {
 	unsigned type;
 	uint64_t gil;
 	bool waiting, alive, unlogged, cut, stops;
-	uint64_t list, lock, asked_stamp, delay_ns;
-	uint32_t stack;
+	uint64_t list, known_list, lock, asked_stamp, delay_ns;
+	uint32_t stack, known_stack;
 	size_t near;
 	uint64_t unwritten, unwritten_stamp, dropped_stamp;
 	uint64_t records, unknown;
