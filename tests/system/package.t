@@ -82,6 +82,13 @@ like "$(cat printed)" 'its own reason' 'one for its own reason'
 like "$(cat printed)" '=== waiting for the GIL ===' 'there is a summary'
 like "$(cat printed)" ' s  test_it.py::test_together  \(held by .* in spin \(work.py:[0-9]*\)\)' \
 	'with the thread and the function that held it'
+sed -n '/=== what costs time/,$p' printed >findings
+# The findings of all recordings, those of the test that failed for its waiting first.
+like "$(cat printed)" '=== what costs time ===' 'there are findings'
+is "$(grep -o 'in test_it.py::.*' findings | head -n 1)" \
+	'in test_it.py::test_too_much (failed)' 'the first is of the test that failed for its waiting'
+like "$(cat findings)" '^  +[0-9.]+ s  .*spin.*work.py' 'it names the function and its file'
+like "$(cat findings)" '^  +in test_it.py::test_together$' 'those of others follow'
 cat >junit.py <<'END'
 import xml.etree.ElementTree as tree
 found = {c.get("name"): {p.get("name"): p.get("value") for p in c.iter("property")}

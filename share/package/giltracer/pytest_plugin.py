@@ -13,6 +13,7 @@ from . import Error, Recording
 
 WAITS = ("waits for the GIL", "released on request, awaits the switch")
 SHOWN = 10
+TESTS_SHOWN = 3  # of a finding
 SHORT_NS = 1000000  # shorter waits for locks, in all, are not shown
 
 
@@ -97,6 +98,50 @@ def properties_of(result):
     return [(name, value) for name, value in properties if value]
 
 
+class Findings:
+    """What the reports of all recordings found, each with the tests during which it was found."""
+
+    def __init__(self):
+        self.found = []  # (finding, nodeids, most cost first)
+        self.failed = set()  # nodeids
+
+    def add(self, document, pending):
+        began = document["passes"][0]["start_ns"]
+        for finding in document["findings"]:
+            if finding["tracing"]:
+                continue
+            costs = {}
+            for place in finding["places"]:
+                start, end = began + (place["from_ns"] or 0), began + (place["to_ns"] or 0)
+                for item, window in pending:
+                    overlap = min(end, window[1]) - max(start, window[0])
+                    if overlap > 0:
+                        cost = place["cost_ns"] * overlap // max(1, end - start)
+                        costs[item.nodeid] = costs.get(item.nodeid, 0) + cost
+            self.found.append((finding, sorted(costs, key=lambda nodeid: -costs[nodeid])))
+
+    def print(self, terminal):
+        """Those of tests that failed first, then the others, most time first."""
+        def order(entry):
+            return self.failed.isdisjoint(entry[1]), -(entry[0]["cost_ns"] or 0)
+        if not self.found:
+            return
+        terminal.section("what costs time")
+        for finding, nodeids in sorted(self.found, key=order)[:SHOWN]:
+            cost = "%.3f s" % (finding["cost_ns"] / 1e9) if finding["cost_ns"] else ""
+            terminal.line("%11s  %s" % (cost, finding["title"]))
+            for text in finding["text"], finding["advice"]:
+                if text:
+                    terminal.line("             " + text)
+            nodeids = sorted(nodeids, key=lambda nodeid: nodeid not in self.failed)
+            for nodeid in nodeids[:TESTS_SHOWN]:
+                terminal.line("             in %s%s" % (nodeid, " (failed)" if nodeid in self.failed else ""))
+            if len(nodeids) > TESTS_SHOWN:
+                terminal.line("             and %d more" % (len(nodeids) - TESTS_SHOWN))
+        if len(self.found) > SHOWN:
+            terminal.line("             %d more are not shown" % (len(self.found) - SHOWN))
+
+
 def held_by(holder, function):
     return holder + (" in " + function if function else "")
 
@@ -140,6 +185,7 @@ class Plugin:
         self.recording = None
         self.pending = []  # (item, window)
         self.results = {}  # nodeid -> (ns, holder's name, function, ns of waits for locks, function)
+        self.findings = Findings()
         self.trouble = None
 
     def wanted(self, item):
@@ -185,6 +231,7 @@ class Plugin:
         try:
             recording.stop()
             spans = Spans(recording)
+            self.findings.add(recording.document, pending)
         finally:
             recording.close()
         for item, window in pending:
@@ -210,6 +257,10 @@ class Plugin:
         yield
         self.junit.fill(self.results)
 
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.findings.failed.add(report.nodeid)
+
     def pytest_terminal_summary(self, terminalreporter):
         if not self.results and not self.trouble:
             return
@@ -226,6 +277,7 @@ class Plugin:
             terminalreporter.section("waiting for locks")
         for nodeid, (_, _, _, ns, function) in locked:
             terminalreporter.line("%9.3f s  %s%s" % (ns / 1e9, nodeid, "  (in %s)" % function if function else ""))
+        self.findings.print(terminalreporter)
 
 
 def pytest_addoption(parser):
