@@ -140,14 +140,31 @@ static const char *state_name(unsigned state)
 	                               : "stops others";
 }
 
-static void put_locks(struct jsonw *w, const struct model *m)
+static bool is_wanted(const struct model_lock *lock)
 {
-	jsonw_array(w, "locks");
-	for (size_t i = 0; i < m->locks.n; i++) {
-		const struct model_lock *lock = &m->locks.v[i];
+	return !lock->world && (lock->waits || lock->spins);
+}
 
-		if (lock->world || (!lock->waits && !lock->spins))
-			continue;
+static int compare_locks(const void *va, const void *vb)
+{
+	const struct model_lock *const *a = va, *const *b = vb;
+	uint64_t ns_a = (*a)->wait_ns + (*a)->spin_ns, ns_b = (*b)->wait_ns + (*b)->spin_ns;
+
+	return ns_a == ns_b ? (*a > *b) - (*a < *b) : ns_a < ns_b ? 1 : -1;
+}
+
+static void put_locks(struct jsonw *w, const struct model *m, size_t most)
+{
+	VEC(const struct model_lock *) locks = { 0 };
+
+	for (size_t i = 0; i < m->locks.n; i++)
+		if (is_wanted(&m->locks.v[i]))
+			*vec_push(&locks) = &m->locks.v[i];
+	vec_sort(&locks, compare_locks);
+	jsonw_array(w, "locks");
+	for (size_t i = 0; i < locks.n && i < most; i++) {
+		const struct model_lock *lock = locks.v[i];
+
 		jsonw_object(w, NULL);
 		jsonw_u64(w, "pid", lock->pid);
 		jsonw_hex(w, "address", lock->address);
@@ -165,6 +182,7 @@ static void put_locks(struct jsonw *w, const struct model *m)
 		jsonw_end(w);
 	}
 	jsonw_end(w);
+	vec_done(&locks);
 }
 
 static void put_lock_blame(struct jsonw *w, const struct analysis *a, size_t most)
@@ -495,7 +513,7 @@ static void locks_json(struct jsonw *w, const struct analysis *a, size_t most)
 			jsonw_null(w, keys[i]);
 		return;
 	}
-	put_locks(w, a->model);
+	put_locks(w, a->model, most);
 	put_lock_blame(w, a, most);
 	put_chains(w, a, most);
 	put_orders(w, a, most);
@@ -936,14 +954,14 @@ static void put_patterns(struct jsonw *w, const struct recording_pass *pass)
 /* Threads, GILs, and the document. */
 
 /* Extension modules that need the GIL of a free-threaded interpreter. */
-static void put_imports(struct jsonw *w, const struct recording_pass *pass)
+static void put_imports(struct jsonw *w, const struct recording_pass *pass, size_t most)
 {
 	const struct model *m = pass->model;
 
 	jsonw_string(w, "gil_module",
 	             m->gil_events && m->imports.n ? m->imports.v[0].module : NULL);
 	jsonw_array(w, "gil_modules");
-	for (size_t i = 0; i < m->imports.n; i++) {
+	for (size_t i = 0; i < m->imports.n && i < most; i++) {
 		struct function f = function_at(pass, m->imports.v[i].frame);
 
 		jsonw_object(w, NULL);
@@ -955,7 +973,7 @@ static void put_imports(struct jsonw *w, const struct recording_pass *pass)
 }
 
 static void put_python(struct jsonw *w, const struct recording_python *python,
-                       const struct recording_pass *pass)
+                       const struct recording_pass *pass, size_t most)
 {
 	jsonw_object(w, "python");
 	jsonw_string(w, "executable", python->executable);
@@ -965,7 +983,7 @@ static void put_python(struct jsonw *w, const struct recording_python *python,
 	jsonw_bool(w, "free_threaded", python->free_threaded);
 	if (python->free_threaded) {
 		jsonw_string(w, "gil", python->gil);
-		put_imports(w, pass);
+		put_imports(w, pass, most);
 	}
 	jsonw_array(w, "gil_functions");
 	for (size_t i = 0; i < python->function_count; i++) {
@@ -990,6 +1008,7 @@ static void put_passes(struct jsonw *w, const struct recording *recording)
 		jsonw_string(w, "name", pass_kind_name(pass->kind));
 		jsonw_i64(w, "exit_status", pass->exit_status);
 		jsonw_u64(w, "wall_ns", pass->wall_ns);
+		jsonw_u64(w, "start_ns", pass->model->start_ns);
 		jsonw_u64(w, "events", pass->source ? pass->source->stats.events : 0);
 		jsonw_u64(w, "lost", pass->source ? pass->source->stats.lost : 0);
 		jsonw_u64(w, "releases_probed", totals.releases_probed);
@@ -1094,6 +1113,15 @@ static size_t count_inverted(const struct model *m)
 	return n;
 }
 
+static size_t count_locks(const struct model *m)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->locks.n; i++)
+		n += is_wanted(&m->locks.v[i]);
+	return n;
+}
+
 static size_t count_late(const struct recording_pass *pass)
 {
 	struct locks_late_list late = locks_late(pass);
@@ -1113,6 +1141,8 @@ static void put_shortened(struct jsonw *w, const struct analysis *a, size_t most
 		size_t n, most;
 	} lists[] = {
 		{ "blame", m->blame.n, most },
+		{ "locks", count_locks(m), most },
+		{ "gil_modules", m->imports.n, most },
 		{ "lock_blame", m->lock_blame.n, most },
 		{ "lock_chains", a->chains.v.n, most },
 		{ "lock_orders", count_inverted(m), most },
@@ -1266,7 +1296,7 @@ void json_write(const struct analysis *a, size_t most, FILE *out)
 	put_verdict(&w, a);
 	put_findings(&w, a);
 	put_lines(&w, a);
-	put_python(&w, &a->recording->python, pass);
+	put_python(&w, &a->recording->python, pass, most);
 	put_passes(&w, a->recording);
 	put_threads(&w, a);
 	put_gils(&w, a->model);

@@ -16,8 +16,8 @@ void json_thread_members(struct jsonw *w, const struct recording_pass *pass, uin
 void json_gil_members(struct jsonw *w, const struct model_gil *gil);
 
 /*
- * Write the document of report_json, with at most this many rows: of "blame" and "lock_blame", the
- * largest; of "starvation", those of groups (analysis/groups.h) if there are more.
+ * Write the document of report_json, with at most this many rows: of "blame", "lock_blame" and
+ * "locks", the largest; of "starvation", those of groups (analysis/groups.h) if there are more.
  * "shortened" lists what was omitted or grouped. Used for pages, whose size matters.
  */
 void json_write(const struct analysis *analysis, size_t most, FILE *out);

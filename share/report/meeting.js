@@ -298,6 +298,7 @@ function diffDraw(redraw) {
 			t => h("b.more", t),
 			t => h("b.less", t),
 		),
+		d.cut_ns > 0 && words.diffCut(fmtDur(d.cut_ns)),
 	);
 	$("flame-left").textContent = left ? words.diffNotDrawn : "";
 	fill($("sandwich"));

@@ -315,7 +315,7 @@ interface Meta {
 		end_ns: number;
 		runs: {cpus: number; shared_ns: number; end_ns: number}[];
 	};
-	diff?: Tree & {a: number[]; b: number[]; a_dur_ns: number; b_dur_ns: number};
+	diff?: Tree & {a: number[]; b: number[]; a_dur_ns: number; b_dur_ns: number; cut_ns: number};
 }
 interface Overview {
 	pass?: number;

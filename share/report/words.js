@@ -751,6 +751,8 @@ export const meetNotDrawn =
 /** @type {(text: string, was: string, is: string) => string} */
 export const diffFrame = (text, was, is) => `${text}: ${was} → ${is} of the recording`;
 export const diffAll = "all";
+export const diffCut = (/** @type {string} */ ns) =>
+	" " + ns + " count for callers: there are too many frames.";
 /** @type {(red: Mark, blue: Mark) => Rich} */
 export const diffNote = (red, blue) => [
 	"The waiting that stacks caused, as a share of each recording. Width: the larger one; ",

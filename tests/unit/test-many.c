@@ -259,7 +259,24 @@ static void test_document_groups(void)
 	for (uint32_t i = 0; i < THREADS; i++)
 		*vec_push(&f.model.cpu_blame) = (struct model_cpu_blame){ i, (i + 1) % THREADS, 0,
 			                                                  i };
+	for (uint64_t i = 0; i < 300; i++)
+		*vec_push(&f.model.locks) = (struct model_lock){ .of = "list",
+			                                         .waits = i != 5,
+			                                         .wait_ns = i * 7 % 300 };
+	for (uint32_t i = 0; i < 200; i++)
+		*vec_push(&f.model.imports) = (struct model_import){ .module = "m" };
+	f.report.python.free_threaded = true;
 	page = written(&f.report, 100);
+	line = json_object_get(page, "locks");
+	is_u64(json_array_size(line), 100, "so many locks");
+	ok(number(json_array_get(line, 0), "wait_ns") == 299 &&
+	           number(json_array_get(line, 99), "wait_ns") == 200,
+	   "for which threads waited longest");
+	is_u64((uint64_t)number(json_object_get(page, "shortened"), "locks"), 299,
+	       "of those that threads waited for");
+	is_u64(json_array_size(json_object_get(json_object_get(page, "python"), "gil_modules")),
+	       100, "so many modules that need the GIL");
+	is_u64((uint64_t)number(json_object_get(page, "shortened"), "gil_modules"), 200, "of all");
 	is_u64(json_array_size(json_object_get(page, "lock_blame")), 100, "of locks, too");
 	is_u64((uint64_t)number(json_object_get(page, "shortened"), "lock_blame"),
 	       THREADS * (THREADS - 1), "with their number");

@@ -3,14 +3,17 @@
  * pseudo-random events and calls. */
 #include "../fuzz/model-bytes.h"
 
+#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/analysis.h"
 #include "analysis/meeting.h"
 #include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/str.h"
 #include "model/span.h"
+#include "report/html/meta.h"
 #include "trace/source.h"
 
 #include "tap.h"
@@ -102,12 +105,12 @@ struct row {
 	uint64_t ns;
 };
 
-struct rows {
+struct meeting_rows {
 	VEC(struct row) v;
 	uint64_t ns;
 };
 
-static void add_row(struct rows *rows, const char *waits, const char *holds, uint64_t ns)
+static void add_row(struct meeting_rows *rows, const char *waits, const char *holds, uint64_t ns)
 {
 	CLEANUP(str_done) struct str text = { 0 };
 
@@ -126,7 +129,7 @@ static int compare(const void *a, const void *b)
 	return strcmp(((const struct row *)a)->text, ((const struct row *)b)->text);
 }
 
-static void rows_done(struct rows *rows)
+static void meeting_rows_done(struct meeting_rows *rows)
 {
 	for (size_t i = 0; i < rows->v.n; i++)
 		free(rows->v.v[i].text);
@@ -154,7 +157,7 @@ static uint64_t until(const struct recording_pass *pass, const struct model_gil 
 	return end;
 }
 
-static void add_wait(struct rows *rows, const struct recording_pass *pass,
+static void add_wait(struct meeting_rows *rows, const struct recording_pass *pass,
                      const struct thread_groups *groups, uint32_t thread, size_t i)
 {
 	const struct lane *lane = &pass->model->threads.v[thread].gil;
@@ -197,7 +200,7 @@ static void add_stack(struct str *path, const struct stacks *stacks, uint32_t st
 		         f->name);
 }
 
-static void add_meeting(struct rows *rows, const struct meeting *m)
+static void add_meeting(struct meeting_rows *rows, const struct meeting *m)
 {
 	for (size_t i = 0; i < m->pairs.n; i++) {
 		CLEANUP(str_done) struct str waits = { 0 }, holds = { 0 };
@@ -217,16 +220,127 @@ static uint64_t blamed(const struct model *m)
 	return ns;
 }
 
+/* The tree of "diff" with at most so many nodes below the outermost frames. */
+static json_t *diff_of(const struct analysis *a, const struct analysis *b, size_t most)
+{
+	CLEANUP(free) char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+	json_error_t bad;
+	struct jsonw w;
+
+	jsonw_init(&w, out, 0);
+	jsonw_object(&w, NULL);
+	caused_diff_write(&w, a, b, most);
+	jsonw_end(&w);
+	jsonw_finish(&w);
+	fclose(out);
+	return json_loadb(text, len, 0, &bad);
+}
+
+static uint64_t at(const json_t *tree, const char *key, size_t i)
+{
+	return (uint64_t)json_integer_value(json_array_get(json_object_get(tree, key), i));
+}
+
+/* The time of a node and of all below it that are not in the other tree. Both trees have their first nodes,
+ * and all outermost ones, in common; all others are found by their path. */
+static char *path_of(const json_t *tree, size_t node)
+{
+	const json_t *names = json_object_get(tree, "names");
+	uint64_t parent = at(tree, "nodes", 2 * (node - 1));
+	CLEANUP(free) char *before = parent ? path_of(tree, parent) : xstrdup("");
+
+	return xasprintf(
+		"%s;%s", before,
+		json_string_value(json_array_get(names, at(tree, "nodes", 2 * (node - 1) + 1))));
+}
+
+static size_t find_path(const json_t *tree, const char *path)
+{
+	for (size_t i = 1; i <= json_array_size(json_object_get(tree, "a")); i++) {
+		CLEANUP(free) char *other = path_of(tree, i);
+
+		if (!strcmp(path, other))
+			return i;
+	}
+	return 0;
+}
+
+/* @compared: trees; @cut: of which some callees are left out; @wrong: whose times are not those of the whole
+ * tree with the time of the left-out callees at their callers; @large: with too many nodes */
+struct diff_results {
+	unsigned compared, cut, wrong, large;
+};
+
+#define MOST 6
+
+static void test_diff(struct diff_results *r, const struct analysis *a, const struct analysis *b)
+{
+	json_auto_t *of_whole = diff_of(a, b, SIZE_MAX), *of_part = diff_of(a, b, MOST);
+	const json_t *whole = json_object_get(of_whole, "diff"),
+		     *part = json_object_get(of_part, "diff");
+	size_t n = json_array_size(json_object_get(whole, "a")), outermost = 0, k;
+	size_t parts = json_array_size(json_object_get(part, "a"));
+	uint64_t *sums[2] = { xcalloc(parts + 1, sizeof(**sums)),
+		              xcalloc(parts + 1, sizeof(**sums)) };
+	uint64_t cut_ns = 0;
+
+	for (size_t i = 1; i <= n; i++) {
+		size_t up = i;
+
+		for (k = 0; up && !k; up = k ? up : at(whole, "nodes", 2 * (up - 1))) {
+			CLEANUP(free) char *path = path_of(whole, up);
+
+			k = find_path(part, path);
+		}
+		sums[0][k] += at(whole, "a", i - 1);
+		sums[1][k] += at(whole, "b", i - 1);
+		cut_ns += up != i ? at(whole, "a", i - 1) + at(whole, "b", i - 1) : 0;
+	}
+	for (k = 1; k <= parts; k++) {
+		outermost += !at(part, "nodes", 2 * (k - 1));
+		r->wrong += sums[0][k] != at(part, "a", k - 1) ||
+		            sums[1][k] != at(part, "b", k - 1);
+	}
+	r->compared++;
+	r->wrong += sums[0][0] || sums[1][0];
+	r->wrong += cut_ns != (uint64_t)json_integer_value(json_object_get(part, "cut_ns"));
+	r->wrong += json_integer_value(json_object_get(whole, "cut_ns")) != 0;
+	r->cut += cut_ns > 0;
+	r->large += parts > MOST + outermost;
+	free(sums[0]);
+	free(sums[1]);
+}
+
+/* The same threads and calls with other events. */
+static void test_other(struct diff_results *r, const struct recording_pass *pass,
+                       const struct thread_groups *groups, const struct model *model)
+{
+	struct model *after = random_model(pass->source->names);
+	struct recording_pass other = { .slices = pass->slices,
+		                        .source = pass->source,
+		                        .model = after };
+	struct analysis a = { .pass = pass, .model = model, .rows = *groups };
+	struct analysis b = { .pass = &other, .model = after };
+
+	thread_groups_init_table(&b.rows, &other);
+	test_diff(r, &a, &b);
+	thread_groups_done(&b.rows);
+	model_free(after);
+}
+
 /* @wrong, @different: numbers of sequences; @undivided: with a limit of work, those that have such time */
 struct results {
 	unsigned wrong, different, undivided;
 	size_t pairs, of_calls, of_frames;
+	struct diff_results diff;
 };
 
 static void test_sequence(struct results *r, const struct recording_pass *pass, struct model *model,
                           struct slices *slices)
 {
-	struct rows want = { 0 }, got = { 0 };
+	struct meeting_rows want = { 0 }, got = { 0 };
 	struct thread_groups groups;
 	struct meeting m;
 
@@ -265,8 +379,9 @@ static void test_sequence(struct results *r, const struct recording_pass *pass, 
 	r->wrong += m.ns != want.ns;
 	r->undivided += m.undivided_ns > 0;
 	meeting_done(&m);
-	rows_done(&want);
-	rows_done(&got);
+	test_other(&r->diff, pass, &groups, model);
+	meeting_rows_done(&want);
+	meeting_rows_done(&got);
 	thread_groups_done(&groups);
 	for (size_t i = 0; i < slices->thread_count; i++)
 		free(slices->threads[i].v);
@@ -280,6 +395,11 @@ int main(void)
 	struct slices slices = { .names = names, .threads = threads, .thread_count = 3 };
 	struct results r = { 0 };
 
+	for (unsigned i = 1; i <= FRAMES; i++) {
+		char name[] = { 'f', (char)('0' + i), 0 };
+
+		names_id(names, name, 2);
+	}
 	for (uint32_t i = 1; i <= FRAMES; i++)
 		stacks_id(source.frames, &(struct stack_frame){ .parent = i / 2, .name = i });
 	for (unsigned i = 0; i < SEQUENCES; i++) {
@@ -299,6 +419,11 @@ int main(void)
 	ok(r.of_calls > 1000 && r.of_frames > 1000,
 	   "of %zu pairs, %zu with calls and %zu with frames", r.pairs, r.of_calls, r.of_frames);
 	ok(r.undivided > SEQUENCES / 2, "%u: without the work, the holder remains", r.undivided);
+	ok(r.diff.cut > r.diff.compared / 2,
+	   "of %u trees of two recordings, callees are left out in %u", r.diff.compared,
+	   r.diff.cut);
+	is_u64(r.diff.large, 0, "so that they do not grow");
+	is_u64(r.diff.wrong, 0, "and each callee's time is its caller's, in both recordings");
 	stacks_free(source.frames);
 	names_free(names);
 	return done_testing();

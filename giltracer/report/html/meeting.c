@@ -20,17 +20,22 @@
 /* The pairs with most time, as long as their frames are not more than these; the others keep their
  * outermost frames only. */
 #define PAIRS 4000
-#define NODES 50000
 
 /* A frame; the root's index is 0, and its members are, too. */
 struct node {
 	uint32_t parent, name;
 };
 
-/* Two trees in one, and the pairs of their nodes. @places: frames have their folders and lines; @nodes:
- * callers first; @index: by parent and name; @of: by stack of a meeting */
+/* Its callees are left out. */
+#define CUT (1u << 31)
+
+/* Two trees in one, and the pairs of their nodes. @places: frames have their folders and lines; @most:
+ * with so many nodes it grows no more, apart from outermost frames; @nodes: callers first; @used: names of
+ * nodes have lower ids; @index: by parent and name; @of: by stack of a meeting, with CUT */
 struct tree {
 	bool places;
+	size_t most;
+	uint32_t used;
 	struct names *names;
 	VEC(struct node) nodes;
 	VEC(struct meeting_pair) pairs;
@@ -42,9 +47,9 @@ struct node_times {
 	VEC(uint64_t) v;
 };
 
-static void tree_init(struct tree *t, bool places)
+static void tree_init(struct tree *t, bool places, size_t most)
 {
-	*t = (struct tree){ .places = places, .names = names_new() };
+	*t = (struct tree){ .places = places, .most = most, .names = names_new() };
 	*vec_push(&t->nodes) = (struct node){ 0 };
 }
 
@@ -58,12 +63,16 @@ static void tree_done(struct tree *t)
 	idmap_done(&t->pair_index);
 }
 
+/* IDMAP_NONE: it is left out. */
 static uint32_t node_at(struct tree *t, uint32_t parent, const char *text)
 {
 	uint32_t name = names_id(t->names, text, strlen(text)), at;
 
+	if (t->nodes.n > t->most && parent)
+		return idmap_get(&t->index, idmap_pair(parent, name));
 	if (idmap_add(&t->index, idmap_pair(parent, name), (uint32_t)t->nodes.n, &at))
 		*vec_push(&t->nodes) = (struct node){ parent, name };
+	t->used = name < t->used ? t->used : name + 1;
 	return at;
 }
 
@@ -120,7 +129,7 @@ static void shorten(struct str *text)
 	}
 }
 
-/* The node of a stack, or of its outermost frame. */
+/* The node of a stack, or of its outermost frame; with CUT, that of its innermost frame in the tree. */
 static uint32_t node_of(struct tree *t, const struct analysis *a, const struct stacks *stacks,
                         uint32_t stack, bool outermost)
 {
@@ -136,8 +145,13 @@ static uint32_t node_of(struct tree *t, const struct analysis *a, const struct s
 		node = 0;
 	while (path.n) {
 		CLEANUP(str_done) struct str text = { 0 };
+		uint32_t callee;
 
 		stack = path.v[--path.n];
+		if (node & CUT) {
+			idmap_set(&t->of, stack, node);
+			continue;
+		}
 		add_text(&text, a, stacks_get(stacks, stack));
 		if (node && !t->nodes.v[node].parent && is_start(str_get(&text))) {
 			idmap_set(&t->of, stack, node);
@@ -145,7 +159,8 @@ static uint32_t node_of(struct tree *t, const struct analysis *a, const struct s
 		}
 		if (!t->places && node)
 			shorten(&text);
-		node = node_at(t, node, str_get(&text));
+		callee = node_at(t, node, str_get(&text));
+		node = callee == IDMAP_NONE ? node | CUT : callee;
 		idmap_set(&t->of, stack, node);
 	}
 	vec_done(&path);
@@ -164,7 +179,7 @@ static void add_pair(struct tree *t, uint32_t waits, uint32_t holds, uint64_t ns
 static void put_tree(struct jsonw *w, const struct tree *t)
 {
 	jsonw_array(w, "names");
-	for (uint32_t i = 0; i < names_count(t->names); i++)
+	for (uint32_t i = 0; i < t->used; i++)
 		jsonw_string(w, NULL, names_get(t->names, i));
 	jsonw_end(w);
 	jsonw_array(w, "nodes");
@@ -205,10 +220,10 @@ static void put_gil(struct jsonw *w, const struct analysis *a)
 
 	meeting_find(&m, a->pass, &a->rows, MEETING_WORK);
 	cut_ns = m.undivided_ns;
-	tree_init(&t, true);
+	tree_init(&t, true, SIZE_MAX);
 	for (size_t i = 0; i < m.pairs.n; i++) {
 		const struct meeting_pair *pair = &m.pairs.v[i];
-		bool outermost = i >= PAIRS || t.nodes.n >= NODES;
+		bool outermost = i >= PAIRS || t.nodes.n >= MEETING_NODES;
 
 		add_pair(&t, node_of(&t, a, m.stacks, pair->waits, outermost),
 		         node_of(&t, a, m.stacks, pair->holds, outermost), pair->ns);
@@ -224,7 +239,7 @@ static void put_locks(struct jsonw *w, const struct analysis *a)
 {
 	struct tree t;
 
-	tree_init(&t, true);
+	tree_init(&t, true, SIZE_MAX);
 	for (size_t i = 0; i < a->chains.v.n; i++) {
 		const struct chain *chain = &a->chains.v.v[i];
 		struct lock_name lock = lock_name_of(a->recording, a->pass, chain->waits_in);
@@ -251,9 +266,11 @@ void meeting_write(struct jsonw *w, const struct analysis *a)
 	jsonw_end(w);
 }
 
-/* Adds the waiting that each stack of holders caused to times, by node. */
-static void add_caused(struct tree *t, const struct analysis *a, struct node_times *times)
+/* Adds the waiting that each stack of holders caused to times, by node. Returns the part of it that callees
+ * caused that are left out. */
+static uint64_t add_caused(struct tree *t, const struct analysis *a, struct node_times *times)
 {
+	uint64_t cut_ns = 0;
 	struct meeting m;
 
 	meeting_find(&m, a->pass, &a->rows, MEETING_WORK);
@@ -262,11 +279,14 @@ static void add_caused(struct tree *t, const struct analysis *a, struct node_tim
 	for (size_t i = 0; i < m.pairs.n; i++) {
 		uint32_t node = node_of(t, a, m.stacks, m.pairs.v[i].holds, false);
 
+		cut_ns += node & CUT ? m.pairs.v[i].ns : 0;
+		node &= ~CUT;
 		while (times->v.n <= node)
 			*vec_push(&times->v) = 0;
 		times->v.v[node] += m.pairs.v[i].ns;
 	}
 	meeting_done(&m);
+	return cut_ns;
 }
 
 static void put_times(struct jsonw *w, const char *key, const struct tree *t,
@@ -278,20 +298,24 @@ static void put_times(struct jsonw *w, const char *key, const struct tree *t,
 	jsonw_end(w);
 }
 
-void caused_diff_write(struct jsonw *w, const struct analysis *a, const struct analysis *b)
+void caused_diff_write(struct jsonw *w, const struct analysis *a, const struct analysis *b,
+                       size_t most)
 {
 	struct node_times of_a = { 0 }, of_b = { 0 };
+	uint64_t cut_ns;
 	struct tree t;
 
-	tree_init(&t, false);
-	add_caused(&t, a, &of_a);
-	add_caused(&t, b, &of_b);
+	/* A tree that grows no more has the same place for a stack of either recording. */
+	tree_init(&t, false, most);
+	cut_ns = add_caused(&t, a, &of_a);
+	cut_ns += add_caused(&t, b, &of_b);
 	jsonw_object(w, "diff");
 	put_tree(w, &t);
 	put_times(w, "a", &t, &of_a);
 	put_times(w, "b", &t, &of_b);
 	jsonw_u64(w, "a_dur_ns", a->model->end_ns - a->model->start_ns);
 	jsonw_u64(w, "b_dur_ns", b->model->end_ns - b->model->start_ns);
+	jsonw_u64(w, "cut_ns", cut_ns);
 	jsonw_end(w);
 	vec_done(&of_a.v);
 	vec_done(&of_b.v);

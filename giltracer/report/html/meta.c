@@ -381,7 +381,7 @@ void meta_write(const struct analysis *a, const struct rows *rows, const struct 
 	meeting_write(&w, a);
 	put_without_gil(&w, a);
 	if (change)
-		caused_diff_write(&w, change->a, change->b);
+		caused_diff_write(&w, change->a, change->b, MEETING_NODES);
 	jsonw_end(&w);
 	jsonw_finish(&w);
 }

@@ -30,8 +30,12 @@ void meta_write(const struct analysis *analysis, const struct rows *rows,
 /* Writes the member "meeting" into the open object. */
 void meeting_write(struct jsonw *w, const struct analysis *analysis);
 
-/* Writes the member "diff" into the open object: the waiting that stacks caused in two recordings. */
-void caused_diff_write(struct jsonw *w, const struct analysis *a, const struct analysis *b);
+#define MEETING_NODES 50000
+
+/* Writes the member "diff" into the open object: the waiting that stacks caused in two recordings, in a tree
+ * of most nodes and the outermost frames; the time of others is that of their callers. */
+void caused_diff_write(struct jsonw *w, const struct analysis *a, const struct analysis *b,
+                       size_t most);
 
 /* Shares of each GIL state in equal slices of time, of the main pass. */
 void overview_write(const struct analysis *analysis, FILE *out);
