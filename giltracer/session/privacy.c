@@ -56,9 +56,25 @@ void privacy_free(struct privacy *p)
 
 /* ---- paths */
 
+/* Letters, because threads whose names differ in digits only are a group. For the same reason, a short
+ * number at the end stays. */
 static void add_hidden(const struct privacy *p, const char *text, size_t len, struct str *out)
 {
-	str_addf(out, "hidden-%08" PRIx32, (uint32_t)(hash_text(p->seed, text, len) >> 32));
+	size_t name = len;
+	uint64_t hash;
+
+	while (name && isdigit((unsigned char)text[name - 1]))
+		name--;
+	if (len - name > 3)
+		name = len;
+	hash = hash_text(p->seed, text, name) >> 32;
+	str_adds(out, "hidden-");
+	for (unsigned i = 0; i < 8; i++, hash >>= 4)
+		str_addc(out, (char)('a' + (hash & 15)));
+	if (name < len) {
+		str_addc(out, '-');
+		str_addn(out, text + name, len - name);
+	}
 }
 
 static const char *base_of(const char *path, size_t len)
@@ -438,7 +454,7 @@ static void learn_here(struct privacy *p)
 
 	if (user && user->pw_name[0] && user->pw_name[1])
 		add_word(p, user->pw_name, strlen(user->pw_name), "user");
-	if (gethostname(host, sizeof(host) - 1) < 0 || strcspn(host, ".") < 3)
+	if (gethostname(host, sizeof(host) - 1) < 0 || strcspn(host, ".") < 2)
 		return;
 	add_word(p, host, strlen(host), "host");
 	add_word(p, host, strcspn(host, "."), "host");

@@ -8,8 +8,9 @@
  * Hidden are
  *	paths, up to the part that begins with a package: "app.py" and "shop/cart.py" below the folder of
  *		the program, ".../site-packages/numpy/core.py", ".../lib/python3.11/threading.py"; of other
- *		files of code the folder, "hidden-1a2b3c4d/util.py"; all of other paths. Equal paths have
- *		equal numbers, which nobody can trace back and which differ from report to report
+ *		files of code the folder, "hidden-ibkjdola/util.py"; all of other paths but a number
+ *		at the end. Equal paths have equal letters, which nobody can trace back and which differ
+ *		from report to report
  *	URLs, after "://"
  *	arguments of the program
  *	the user's and the host's name, where they are words of their own

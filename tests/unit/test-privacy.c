@@ -72,6 +72,8 @@ static void test_names(const struct privacy *p)
 		{ "worker-/srv/x", "worker-hidden-N" },
 		{ "reads 'customers/acme.csv'", "reads 'hidden-N'" },
 		{ "~/acme", "hidden-N" },
+		{ "pool /srv/acme_12", "pool hidden-N-12" },
+		{ "/srv/customer-4711", "hidden-N" },
 		{ "https://me:pw@acme.example/x?y=z", "https://hidden-N" },
 		{ "jane-worker", "user-worker" },
 		{ "janet", "janet" },
@@ -94,6 +96,7 @@ static void test_ids(const struct privacy *p)
 	char *text = xstrdup(names_get(names, a));
 
 	ok(a != b, "two files of different folders are different");
+	ok(!strpbrk(names_get(names, a), "0123456789"), "not only in digits, which groups ignore");
 	is_u64(names_id(names, "/srv/a/x.py", 11), a, "one is equal to itself");
 	is_u64(names_id(names, text, strlen(text)), a, "also if it was hidden before");
 	free(text);
