@@ -359,6 +359,166 @@ static void add_tail(struct maker *m, uint32_t i)
 		        &(struct task_row){ m->ret->of[i], t->creator.function, 0, 1, 0 });
 }
 
+/* ---- tasks as requests: why the slowest take longer than the fast half */
+
+enum request_class { REQUEST_NEITHER, REQUEST_FAST, REQUEST_SLOW };
+
+struct group_cause {
+	uint32_t group;
+	struct request_cause cause;
+};
+
+/* @class: by task; @known_ns: the part of its life that was added to causes; @ids: index of a cause */
+struct request_maker {
+	struct maker *m;
+	uint8_t *class;
+	uint64_t *known_ns;
+	VEC(struct group_cause) causes;
+	struct idmap ids;
+};
+
+static uint64_t life(const struct aio *aio, uint32_t task)
+{
+	return aio->v.v[task].last_ns - aio->v.v[task].first_ns;
+}
+
+/* For qsort_r. */
+static int by_life(const void *va, const void *vb, void *data)
+{
+	uint32_t a = *(const uint32_t *)va, b = *(const uint32_t *)vb;
+	uint64_t a_ns = life(data, a), b_ns = life(data, b);
+
+	return a_ns != b_ns ? (a_ns > b_ns ? 1 : -1) : (a > b) - (a < b);
+}
+
+static void add_cause(struct request_maker *r, uint32_t task, enum request_state state,
+                      uint32_t function, uint32_t line, uint64_t ns)
+{
+	uint32_t group = r->m->ret->of[task], at;
+	/* As in add_row, with the state. */
+	uint64_t key = (uint64_t)group << 47 ^ (uint64_t)state << 44 ^ (uint64_t)function << 20 ^
+	               line;
+	struct request_cause *cause;
+
+	r->known_ns[task] += ns;
+	if (!ns)
+		return;
+	if (idmap_add(&r->ids, key, (uint32_t)r->causes.n, &at))
+		*vec_push(&r->causes) = (struct group_cause){ group,
+			                                      { state, function, line, 1, 0, 0 } };
+	cause = &r->causes.v[at].cause;
+	*(r->class[task] == REQUEST_FAST ? &cause->fast_ns : &cause->slow_ns) += ns;
+}
+
+static void add_request_step(struct request_maker *r, const struct aio_step *s)
+{
+	uint64_t late_ns = gil_wait(r->m, s->thread, s->ready_ns, s->start_ns);
+	uint64_t run_ns = gil_wait(r->m, s->thread, s->start_ns, s->end_ns);
+
+	add_cause(r, s->task, s->unknown ? REQUEST_UNKNOWN : REQUEST_WAITING,
+	          s->unknown ? 0 : s->place, s->unknown ? 0 : s->line, s->ready_ns - s->from_ns);
+	add_cause(r, s->task, REQUEST_LATE_GIL, 0, 0, late_ns);
+	add_cause(r, s->task, REQUEST_LATE, 0, 0, s->start_ns - s->ready_ns - late_ns);
+	add_cause(r, s->task, REQUEST_GIL, 0, 0, run_ns);
+	add_cause(r, s->task, REQUEST_RUNNING, 0, 0, s->end_ns - s->start_ns - run_ns);
+}
+
+/* Sorts the tasks of a group, n of them, and divides them into classes. */
+static void classify(struct request_maker *r, struct task_requests *of, uint32_t *tasks, size_t n)
+{
+	const struct aio *aio = r->m->aio;
+
+	if (n < REQUESTS_LEAST)
+		return;
+	qsort_r(tasks, n, sizeof(*tasks), by_life, (void *)(uintptr_t)aio);
+	of->count = n;
+	of->fast = n / 2;
+	of->slow = (n + 19) / 20;
+	of->p50_ns = life(aio, tasks[n / 2]);
+	of->p95_ns = life(aio, tasks[n * 95 / 100]);
+	of->p99_ns = life(aio, tasks[n * 99 / 100]);
+	of->longest_ns = life(aio, tasks[n - 1]);
+	for (size_t i = 0; i < of->fast; i++)
+		r->class[tasks[i]] = REQUEST_FAST;
+	for (size_t i = n - of->slow; i < n; i++)
+		r->class[tasks[i]] = REQUEST_SLOW;
+	for (size_t i = n; i-- && of->slowest.n < REQUESTS_SLOWEST;)
+		*vec_push(&of->slowest) = tasks[i];
+}
+
+/* By the difference of the means, which is that of these products. */
+static int by_difference(const void *va, const void *vb, void *data)
+{
+	const struct request_cause *a = va, *b = vb;
+	const struct task_requests *of = data;
+	double difference = ((double)a->slow_ns - (double)b->slow_ns) / (double)of->slow -
+	                    ((double)a->fast_ns - (double)b->fast_ns) / (double)of->fast;
+
+	if (difference != 0)
+		return difference < 0 ? 1 : -1;
+	return a->state != b->state ? (int)a->state - (int)b->state
+	                            : (a->line > b->line) - (a->line < b->line);
+}
+
+static void sort_causes(struct task_requests *of)
+{
+	struct request_cause *rest;
+
+	if (!of->causes.n)
+		return;
+	qsort_r(of->causes.v, of->causes.n, sizeof(*of->causes.v), by_difference, of);
+	if (of->causes.n <= REQUESTS_CAUSES)
+		return;
+	rest = &of->causes.v[REQUESTS_CAUSES - 1];
+	rest->state = REQUEST_OTHERS;
+	rest->function = rest->line = 0;
+	for (size_t i = REQUESTS_CAUSES; i < of->causes.n; i++) {
+		rest->causes++;
+		rest->fast_ns += of->causes.v[i].fast_ns;
+		rest->slow_ns += of->causes.v[i].slow_ns;
+	}
+	of->causes.n = REQUESTS_CAUSES;
+}
+
+/* Only tasks of which all of the life is known are requests. */
+static void find_requests(struct maker *m)
+{
+	const struct aio *aio = m->aio;
+	struct task_groups *ret = m->ret;
+	CLEANUP(free) uint8_t *class = xcalloc(aio->v.n, sizeof(*class));
+	CLEANUP(free) uint64_t *known_ns = xcalloc(aio->v.n, sizeof(*known_ns));
+	CLEANUP(free) size_t *ends = xcalloc(ret->v.n + 1, sizeof(*ends));
+	CLEANUP(free) uint32_t *tasks = xcalloc(aio->v.n, sizeof(*tasks));
+	struct request_maker r = { .m = m, .class = class, .known_ns = known_ns };
+
+	for (size_t i = 0, at = 0; i < ret->v.n; i++) {
+		ends[i] = at;
+		at += ret->v.v[i].tasks;
+	}
+	for (uint32_t i = 0; i < aio->v.n; i++) {
+		const struct aio_task *t = &aio->v.v[i];
+
+		if (t->created && (t->end == AIO_DONE || t->end == AIO_RAISED))
+			tasks[ends[ret->of[i]]++] = i;
+	}
+	for (size_t i = 0, at = 0; i < ret->v.n; i++) {
+		classify(&r, &ret->v.v[i].requests, &tasks[at], ends[i] - at);
+		at += ret->v.v[i].tasks;
+	}
+	for (size_t i = 0; i < aio->steps.n; i++)
+		if (class[aio->steps.v[i].task] != REQUEST_NEITHER)
+			add_request_step(&r, &aio->steps.v[i]);
+	for (uint32_t i = 0; i < aio->v.n; i++)
+		if (class[i] != REQUEST_NEITHER && life(aio, i) > known_ns[i])
+			add_cause(&r, i, REQUEST_UNKNOWN, 0, 0, life(aio, i) - known_ns[i]);
+	for (size_t i = 0; i < r.causes.n; i++)
+		*vec_push(&ret->v.v[r.causes.v[i].group].requests.causes) = r.causes.v[i].cause;
+	for (size_t i = 0; i < ret->v.n; i++)
+		sort_causes(&ret->v.v[i].requests);
+	vec_done(&r.causes);
+	idmap_done(&r.ids);
+}
+
 /* ---- all */
 
 /* A group with its old index, for sorting. */
@@ -471,6 +631,7 @@ void task_groups_init(struct task_groups *ret, const struct recording_pass *pass
 	m.gil = xcalloc(threads + 1, sizeof(*m.gil));
 	make(&m);
 	sort(ret, aio->v.n);
+	find_requests(&m);
 	explain(ret, pass, false);
 	explain(ret, pass, true);
 	for (size_t i = 0; i < threads; i++)
@@ -486,8 +647,11 @@ void task_groups_init(struct task_groups *ret, const struct recording_pass *pass
 
 void task_groups_done(struct task_groups *groups)
 {
-	for (size_t i = 0; i < groups->v.n; i++)
+	for (size_t i = 0; i < groups->v.n; i++) {
 		str_done(&groups->v.v[i].name);
+		vec_done(&groups->v.v[i].requests.causes);
+		vec_done(&groups->v.v[i].requests.slowest);
+	}
 	vec_done(&groups->v);
 	vec_done(&groups->waits.v);
 	vec_done(&groups->wakers.v);

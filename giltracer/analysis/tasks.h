@@ -56,6 +56,47 @@ struct task_delay {
 	uint64_t gil_ns, busy_ns, slept_ns, others;
 };
 
+/* A group of fewer requests has no fast half to compare with. */
+#define REQUESTS_LEAST   12
+#define REQUESTS_CAUSES  8
+#define REQUESTS_SLOWEST 20
+
+/* What a task did, or what kept it: GIL: it ran, and its thread waited for the GIL. LATE_GIL: it was late, and
+ * its loop's thread waited for the GIL. */
+enum request_state {
+	REQUEST_RUNNING,
+	REQUEST_GIL,
+	REQUEST_LATE,
+	REQUEST_LATE_GIL,
+	REQUEST_WAITING,
+	REQUEST_UNKNOWN,
+	REQUEST_OTHERS, /* causes beyond REQUESTS_CAUSES */
+	REQUEST_STATES,
+};
+
+/* @function, @line: WAITING: where, as in struct task_row; @causes: OTHERS: how many; @fast_ns, @slow_ns: sums
+ * over the fast half and the slowest part */
+struct request_cause {
+	enum request_state state;
+	uint32_t function, line;
+	uint64_t causes, fast_ns, slow_ns;
+};
+
+/**
+ * The tasks of a group that were created and finished while it was recorded, as requests.
+ * @count: of them; 0: fewer than REQUESTS_LEAST
+ * @fast, @slow: number of those in the fast half, and in the slowest part, a twentieth
+ * @p50_ns, @p95_ns, @p99_ns, @longest_ns: of their lives
+ * @causes: the largest differences of the means first; they add up to all of the lives
+ * @slowest: tasks, the slowest first
+ */
+struct task_requests {
+	uint64_t count, fast, slow;
+	uint64_t p50_ns, p95_ns, p99_ns, longest_ns;
+	VEC(struct request_cause) causes;
+	VEC(uint32_t) slowest;
+};
+
 /**
  * @name: name with "*" for each run of digits (@named), or the coroutine function's name in the
  * slices; any bytes
@@ -76,6 +117,7 @@ struct task_group {
 	uint64_t tasks, done, raised, steps;
 	uint64_t life_ns, running_ns, waiting_ns, late_ns, unknown_ns, inferred_ns, gil_ns;
 	struct task_delay delay, step;
+	struct task_requests requests;
 };
 
 /**

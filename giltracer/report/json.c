@@ -774,6 +774,58 @@ static void put_delay(struct jsonw *w, const struct analysis *a, const struct ta
 	jsonw_end(w);
 }
 
+/* Why the slowest tasks of a group take longer than the fast half; null if they are too few. */
+static void put_requests(struct jsonw *w, const struct analysis *a, const struct task_requests *r)
+{
+	static const char *const states[REQUEST_STATES] = {
+		[REQUEST_RUNNING] = "running", [REQUEST_GIL] = "gil",
+		[REQUEST_LATE] = "late",       [REQUEST_LATE_GIL] = "late_gil",
+		[REQUEST_WAITING] = "waiting", [REQUEST_UNKNOWN] = "unknown",
+		[REQUEST_OTHERS] = "others",
+	};
+
+	if (!r->count) {
+		jsonw_null(w, "requests");
+		return;
+	}
+	jsonw_object(w, "requests");
+	jsonw_u64(w, "count", r->count);
+	jsonw_u64(w, "fast", r->fast);
+	jsonw_u64(w, "slow", r->slow);
+	jsonw_u64(w, "p50_ns", r->p50_ns);
+	jsonw_u64(w, "p95_ns", r->p95_ns);
+	jsonw_u64(w, "p99_ns", r->p99_ns);
+	jsonw_u64(w, "longest_ns", r->longest_ns);
+	jsonw_array(w, "causes");
+	for (size_t i = 0; i < r->causes.n; i++) {
+		const struct request_cause *c = &r->causes.v[i];
+
+		jsonw_object(w, NULL);
+		jsonw_string(w, "what", states[c->state]);
+		jsonw_string(w, "function", slices_name(a, c->function));
+		put_known(w, "line", c->line, c->line);
+		if (c->state == REQUEST_OTHERS)
+			jsonw_u64(w, "causes", c->causes);
+		jsonw_u64(w, "fast_ns", c->fast_ns);
+		jsonw_u64(w, "slow_ns", c->slow_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	jsonw_array(w, "slowest");
+	for (size_t i = 0; i < r->slowest.n; i++) {
+		const struct aio_task *t = &a->pass->slices->tasks->v.v[r->slowest.v[i]];
+
+		jsonw_object(w, NULL);
+		jsonw_u64(w, "task", r->slowest.v[i]);
+		put_tid(w, "tid", a, t->thread);
+		put_time(w, "from_ns", a, t->first_ns);
+		jsonw_u64(w, "ns", t->last_ns - t->first_ns);
+		jsonw_end(w);
+	}
+	jsonw_end(w);
+	jsonw_end(w);
+}
+
 static void put_group(struct jsonw *w, const struct analysis *a, uint32_t i)
 {
 	const struct task_group *g = &a->tasks.v.v[i];
@@ -798,6 +850,7 @@ static void put_group(struct jsonw *w, const struct analysis *a, uint32_t i)
 	put_rows(w, "waits", a, &a->tasks.waits, i);
 	put_rows(w, "woken_by", a, &a->tasks.wakers, i);
 	put_rows(w, "created_by", a, &a->tasks.creators, i);
+	put_requests(w, a, &g->requests);
 	jsonw_end(w);
 }
 

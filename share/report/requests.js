@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Why some calls of a function are slow: the lengths of all its calls, the time of the fast half
-// beside that of the slowest twentieth by cause, and the slowest calls one by one.
+// Why some calls of a function, or some tasks of a group, are slow: their lengths, the time of the
+// fast half beside that of the slowest twentieth by cause, and the slowest one by one.
 
 import {CAUSES, chainOf} from "./chain.js";
 import {crowdLabel, crowdOf} from "./crowds.js";
-import {pass, passIndex} from "./data.js";
+import {meta, pass, passIndex, report} from "./data.js";
 import {$, code, fill, h, listen, soft, svg, tally} from "./dom.js";
 import {emit, inSteps, on, whenQuiet} from "./events.js";
 import {fmtDur, fmtPct} from "./format.js";
@@ -13,7 +13,9 @@ import {floor, max, min} from "./math.js";
 import {callName, callPlace, pinCall, shortCall} from "./pick.js";
 import {loading, store} from "./store.js";
 import {goToPin, jumpTo, makeTable} from "./table.js";
+import {seeTasks, taskName} from "./tasks.js";
 import {mix, palette} from "./theme.js";
+import {flyToSpan} from "./view.js";
 import * as words from "./words.js";
 
 const CALLS = 12; // a function with fewer has no fast half to compare with
@@ -24,7 +26,7 @@ const SLOWEST = 20; // calls that are shown
 const CAUSES_SHOWN = 8;
 const STEP = 4000; // calls between two interruptions
 
-// name: the function that was chosen, "" for the first that is offered.
+// name: the function or group of tasks that was chosen, "" for the first that is offered.
 export const requests = {name: ""};
 
 let found = {of: null, list: []};
@@ -215,20 +217,14 @@ function lineOf(call, parts, rows, most) {
 }
 
 // The causes that make the slow calls slower, in words.
-function answer(f, calls, slow, rows) {
+function answer(what, name, slow, rows) {
 	const fastNs = rows.reduce((n, r) => n + r.fast, 0),
 		slowNs = rows.reduce((n, r) => n + r.slow, 0),
 		more = slowNs - fastNs,
 		most = rows.filter(r => r.slow - r.fast > more / 10).slice(0, 3);
 	return h(
 		"p.req-answer",
-		words.slowCalls(
-			slow.length,
-			calls.length,
-			code(shortCall(f.name)),
-			fmtDur(slowNs),
-			fmtDur(fastNs),
-		),
+		words.slowOnes(slow, what, code(name), fmtDur(slowNs), fmtDur(fastNs)),
 		most.length > 0 && [
 			words.ofTheMore(fmtDur(more)),
 			most.map((r, i) => [
@@ -241,63 +237,76 @@ function answer(f, calls, slow, rows) {
 	);
 }
 
-const requestsDraw = inSteps(function* () {
-	const list = yield* functionsOf(),
-		f = list.find(x => x.name === requests.name) || list[0];
-	$("requests").hidden = !f;
-	if (!f) return;
-	fill(
-		$("requests-of"),
-		list.map(x =>
+// The groups of tasks with enough of them, which C has compared.
+const groupsOf = () =>
+	meta.tasks?.pass === passIndex && report.tasks
+		? report.tasks.groups
+				.map((g, i) => ({name: "tasks:" + g.loop + ":" + g.name, group: i, of: g.requests}))
+				.filter(g => g.of)
+		: [];
+
+const TASK_COLORS = {
+	running: "running",
+	gil: "wait",
+	late: "gilsleep",
+	late_gil: "wait",
+	waiting: "other",
+	unknown: "unknown",
+	others: "sleeping",
+};
+
+function tasksShow({group, of}) {
+	let waits = 0;
+	const rows = of.causes.map(c => ({
+			text: words.taskCause(c, c.function && callPlace(c.function)),
+			fast: c.fast_ns / of.fast,
+			slow: c.slow_ns / of.slow,
+			color:
+				c.what === "waiting"
+					? mix(palette.other, palette.paper, min(0.7, 0.22 * waits++))
+					: palette[TASK_COLORS[c.what]],
+		})),
+		share = ns => ((ns / of.longest_ns) * 100).toFixed(3),
+		lines = of.slowest.map(t =>
 			h(
-				"option",
-				{value: x.name, selected: x === f},
-				words.requestChoice(shortCall(x.name), callPlace(x.name), x.count),
+				"li",
+				jumpTo(fmtDur(t.ns), () => {
+					flyToSpan(t.from_ns, t.from_ns + t.ns);
+					seeTasks(group);
+				}),
+				h(
+					"div.req-bar",
+					h("i", {style: `width:${share(t.ns)}%;background:${palette.other}`}),
+				),
 			),
-		),
-	);
-	$("requests-note").textContent = words.readingRequests;
-	const calls = yield* callsOf(f.id),
-		slow = calls.slice(-max(1, Math.ceil(calls.length / 20))),
-		fast = calls.slice(0, floor(calls.length / 2)),
-		examined = {fast: someOf(fast), slow: someOf(slow)},
-		parts = {fast: [], slow: []};
-	for (const key of ["fast", "slow"])
-		for (const c of examined[key]) {
-			parts[key].push(chainOf(c.thread, c.from, c.to));
-			yield;
-		}
-	const rows = causesOf(meansOf(parts.fast), meansOf(parts.slow)),
-		most = rows.reduce((n, r) => n + r.slow, 0),
-		worst = calls.slice(-SLOWEST).reverse(),
-		lines = [];
-	for (const c of worst) {
-		lines.push(lineOf(c, chainOf(c.thread, c.from, c.to), rows, quantile(calls, 1)));
-		yield;
-	}
-	$("requests-note").textContent =
-		fast.length > EXAMINED || slow.length > EXAMINED
-			? words.someExamined(
-					[examined.fast.length, fast.length],
-					[examined.slow.length, slow.length],
-				)
-			: words.allExamined;
+		);
+	$("requests-note").textContent = words.tasksExamined;
+	show({
+		answer: answer(words.tasks(of.count), taskName(group), of.slow, rows),
+		durations: null,
+		quantiles: [of.p50_ns, of.p95_ns, of.p99_ns, of.longest_ns],
+		rows,
+		lines,
+		note: "",
+	});
+}
+
+// quantiles: p50, p95, p99 and the longest.
+function show({answer, durations, quantiles, rows, lines, note}) {
+	const most = rows.reduce((n, r) => n + r.slow, 0);
 	fill(
 		$("requests-body"),
-		answer(f, calls, slow, rows),
+		answer,
 		h(
 			"div.panels",
 			h(
 				"div.panel",
 				h("h3", words.durations),
-				histogram(calls),
+				durations,
 				h(
 					"p.hint",
-					[0.5, 0.95, 0.99].map(q => [
-						"p" + q * 100 + " " + fmtDur(quantile(calls, q)),
-						" · ",
-					]),
-					words.longestCall(fmtDur(quantile(calls, 1))),
+					["p50", "p95", "p99"].map((q, i) => q + " " + fmtDur(quantiles[i]) + " · "),
+					words.longestCall(fmtDur(quantiles[3])),
 				),
 				h("h3", words.fastOnAverage),
 				barOf(rows, "fast", most),
@@ -331,11 +340,73 @@ const requestsDraw = inSteps(function* () {
 			),
 			h(
 				"div.panel",
-				h("h3", words.theSlowest(worst.length), soft(words.coloursAsInTable)),
+				h("h3", words.theSlowest(lines.length), note && soft(note)),
 				h("ol.req-list", lines),
 			),
 		),
 	);
+}
+
+const requestsDraw = inSteps(function* () {
+	const list = yield* functionsOf(),
+		groups = groupsOf(),
+		chosen = [...list, ...groups].find(x => x.name === requests.name) || list[0] || groups[0];
+	$("requests").hidden = !chosen;
+	if (!chosen) return;
+	fill(
+		$("requests-of"),
+		groups.map(x =>
+			h(
+				"option",
+				{value: x.name, selected: x === chosen},
+				words.tasksChoice(taskName(x.group), x.of.count),
+			),
+		),
+		list.map(x =>
+			h(
+				"option",
+				{value: x.name, selected: x === chosen},
+				words.requestChoice(shortCall(x.name), callPlace(x.name), x.count),
+			),
+		),
+	);
+	const g = groups.find(x => x === chosen),
+		f = list.find(x => x === chosen);
+	if (g) tasksShow(g);
+	if (!f) return;
+	$("requests-note").textContent = words.readingRequests;
+	const calls = yield* callsOf(f.id),
+		slow = calls.slice(-max(1, Math.ceil(calls.length / 20))),
+		fast = calls.slice(0, floor(calls.length / 2)),
+		examined = {fast: someOf(fast), slow: someOf(slow)},
+		parts = {fast: [], slow: []};
+	for (const key of ["fast", "slow"])
+		for (const c of examined[key]) {
+			parts[key].push(chainOf(c.thread, c.from, c.to));
+			yield;
+		}
+	const rows = causesOf(meansOf(parts.fast), meansOf(parts.slow)),
+		worst = calls.slice(-SLOWEST).reverse(),
+		lines = [];
+	for (const c of worst) {
+		lines.push(lineOf(c, chainOf(c.thread, c.from, c.to), rows, quantile(calls, 1)));
+		yield;
+	}
+	$("requests-note").textContent =
+		fast.length > EXAMINED || slow.length > EXAMINED
+			? words.someExamined(
+					[examined.fast.length, fast.length],
+					[examined.slow.length, slow.length],
+				)
+			: words.allExamined;
+	show({
+		answer: answer(words.calls(calls.length), shortCall(f.name), slow.length, rows),
+		durations: histogram(calls),
+		quantiles: [0.5, 0.95, 0.99, 1].map(q => quantile(calls, q)),
+		rows,
+		lines,
+		note: words.coloursAsInTable,
+	});
 });
 
 export function requestsInit() {

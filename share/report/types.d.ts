@@ -399,6 +399,14 @@ interface TaskDelay {
 	holder_tid: number | null;
 	holder_function: string | null;
 }
+interface TaskCause {
+	what: "running" | "gil" | "late" | "late_gil" | "waiting" | "unknown" | "others";
+	function: string | null;
+	line: number | null;
+	causes?: number;
+	fast_ns: number;
+	slow_ns: number;
+}
 interface TaskGroup {
 	name: string | null;
 	named: boolean;
@@ -412,6 +420,17 @@ interface TaskGroup {
 	late_inferred_ns: number;
 	late_gil_wait_ns: number;
 	longest_late: TaskDelay | null;
+	requests: {
+		count: number;
+		fast: number;
+		slow: number;
+		p50_ns: number;
+		p95_ns: number;
+		p99_ns: number;
+		longest_ns: number;
+		causes: TaskCause[];
+		slowest: {task: number; tid: number | null; from_ns: number; ns: number}[];
+	} | null;
 	waits: {function: string; line: number | null}[];
 }
 interface Report {

@@ -523,15 +523,35 @@ export const gilHeldIn = (/** @type {string} */ name) => "waits for the GIL, hel
 export const gilHeldForShort = "waits for the GIL, held for short";
 export const otherCauseCount = (/** @type {number} */ n) => plural(n, "other cause");
 export const durations = "Durations";
-/** @type {(slow: number, n: number, name: HTMLElement, slowNs: string, fastNs: string) => Rich} */
-export const slowCalls = (slow, n, name, slowNs, fastNs) => [
-	"The slowest " + slow + " of " + calls(n) + " of ",
+/** @type {(n: number, all: string, name: HTMLElement, slowNs: string, fastNs: string) => Rich} */
+export const slowOnes = (n, all, name, slowNs, fastNs) => [
+	"The slowest " + n + " of " + all + " of ",
 	name,
 	" take " + slowNs + " on average, those of the fast half " + fastNs + ". ",
 ];
 export const ofTheMore = (/** @type {string} */ ns) => "Of the " + ns + " more, ";
 /** @type {(name: string, place: string, n: number) => string} */
 export const requestChoice = (name, place, n) => name + " (" + place + "), " + calls(n);
+export const tasks = (/** @type {number} */ n) => plural(n, "task");
+/** @type {(name: string, n: number) => string} */
+export const tasksChoice = (name, n) => "tasks " + name + ", " + tasks(n);
+export const tasksExamined =
+	"Of the tasks that were created and finished while they were recorded. The causes are those " +
+	"of all tasks in the fast half and in the slowest 5 %.";
+/** @type {(c: TaskCause, place: string) => string} */
+export const taskCause = (c, place) =>
+	({
+		running: "runs",
+		gil: "waits for the GIL while it should run",
+		late: "late: its event loop runs something else",
+		late_gil: "late: the thread of its event loop waits for the GIL",
+		waiting:
+			"waits in " +
+			(c.function || "an unknown place").replace(/ \(.*/, "") +
+			(place ? " (" + place.replace(/:\d+$/, "") + (c.line ? ":" + c.line : "") + ")" : ""),
+		unknown: "unknown: waits, or is late",
+		others: otherCauseCount(c.causes),
+	})[c.what];
 export const readingRequests = "Reading…";
 /** @type {(fast: [number, number], slow: [number, number]) => string} */
 export const someExamined = ([fast, allFast], [slow, allSlow]) =>

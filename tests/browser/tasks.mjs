@@ -3,7 +3,7 @@
 import {readFileSync} from "node:fs";
 import {done, is, ok, open, pageFile, quiet} from "./lib.mjs";
 
-const [html, json] = process.argv.slice(2);
+const [html, json, requestsHtml, requestsJson] = process.argv.slice(2);
 const KINDS = ["running", "late", "waiting", "unknown"];
 
 // The position of a group's lane at a time on the screen; within: whether it is visible.
@@ -249,4 +249,49 @@ is(
 	"nothing is wider than a small screen",
 );
 is(fake.troubles, [], "in peace, too");
+
+// Tasks as requests: the page has the numbers of the document, in which they are tested.
+const of = JSON.parse(readFileSync(requestsJson, "utf8")).tasks.groups.find(
+		g => g.name === "request-*",
+	).requests,
+	slow = await open(requestsHtml);
+is([of.count, of.fast, of.slow], [40, 20, 2], "all forty tasks, in halves and a twentieth");
+is(
+	of.causes.reduce((n, c) => n + (/^query /.test(c.function) ? c.slow_ns : 0), 0) > 0.19e9,
+	true,
+	"the slow ones slept for 0.1 s in query",
+);
+await slow.evaluate(() => document.getElementById("requests").scrollIntoView());
+await slow.waitForSelector("#requests-body table");
+const option = await slow.locator("#requests-of option").first();
+is((await option.textContent()).replace(/\u00a0/g, " "), "tasks request-*, 40 tasks", "to choose");
+await slow.selectOption("#requests-of", await option.getAttribute("value"));
+await slow.waitForFunction(() =>
+	/40.tasks of/.test(document.getElementById("requests-body").innerText),
+);
+const NS = {ns: 1, µs: 1e3, ms: 1e6, s: 1e9};
+const shown = await slow.evaluate(() =>
+	[...document.querySelectorAll("#requests-body tbody tr")].map(tr =>
+		[...tr.cells].slice(1, 3).map(c => c.textContent.replace(/\u00a0/g, " ").split(" ")),
+	),
+);
+is(shown.length, of.causes.length, "each cause has a row");
+is(
+	of.causes.filter((c, i) =>
+		[c.fast_ns / of.fast, c.slow_ns / of.slow].some(
+			(ns, k) => Math.abs(+shown[i][k][0] * NS[shown[i][k][1]] - ns) > 0.01 * ns + 0.1,
+		),
+	),
+	[],
+	"with its means",
+);
+ok(
+	/waits in query \(requests\.py:2\)/.test(await slow.textContent("#requests-body tbody")),
+	"with its place",
+);
+await slow.locator(".req-list button").first().click();
+await quiet(slow);
+const [first] = of.slowest;
+ok(shows(await view(slow), {at_ns: first.from_ns, ns: first.ns}), "the slowest is shown");
+is(slow.troubles, [], "in peace as well");
 await done();

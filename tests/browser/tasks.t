@@ -10,5 +10,16 @@ if ! by_library -q --python-trace native -o page.html --json page.json \
 	echo 1..1
 	exit 1
 fi
+cat >requests.py <<'END'
+import asyncio
+async def query(seconds): await asyncio.sleep(seconds)
+async def handle(i):
+    await query(0.1 if i in (7, 23) else 0.001)
+async def main():
+    await asyncio.gather(*[asyncio.create_task(handle(i), name="request-%d" % i) for i in range(40)])
+asyncio.run(main())
+END
+by_library -q --python-trace native -o requests.html --json requests.json requests.py || exit 99
 NODE_PATH=$(playwright_path) CHROMIUM=$(chromium_path) \
-	node "$top_srcdir/tests/browser/tasks.mjs" "$PWD/page.html" "$PWD/page.json"
+	node "$top_srcdir/tests/browser/tasks.mjs" "$PWD/page.html" "$PWD/page.json" \
+	"$PWD/requests.html" "$PWD/requests.json"
