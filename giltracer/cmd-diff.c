@@ -28,14 +28,14 @@ struct side {
 
 struct options {
 	const char *html, *json;
-	bool verbose, quiet;
+	bool confidential, verbose, quiet;
 	struct side a, b;
 };
 
 /* Reads a session folder, or a document written by --json. */
-static int read_summary(struct summary *ret, const char *path, struct error *err)
+static int read_summary(struct summary *ret, const char *path, bool confidential, struct error *err)
 {
-	const struct report_outputs outputs = { .summary = ret };
+	const struct report_outputs outputs = { .confidential = confidential, .summary = ret };
 	CLEANUP(free) char *text = NULL;
 	struct stat st;
 	size_t len;
@@ -45,16 +45,18 @@ static int read_summary(struct summary *ret, const char *path, struct error *err
 		return error_errno(err, "%s", path);
 	if (S_ISDIR(st.st_mode))
 		return report_session(path, &outputs, err);
+	if (confidential)
+		return error_set(err, EINVAL, "%s: --confidential needs session folders", path);
 	if (file_read(&text, &len, path, MAX_JSON, err) < 0)
 		return -1;
 	return summary_read(ret, text, len, err) < 0 ? error_prefix(err, "%s", path) : 0;
 }
 
-static int read_recordings(struct side *side, struct error *err)
+static int read_recordings(struct side *side, bool confidential, struct error *err)
 {
 	side->of = xcalloc(side->paths.n, sizeof(*side->of));
 	for (size_t i = 0; i < side->paths.n; i++)
-		if (read_summary(&side->of[i], side->paths.v[i], err) < 0)
+		if (read_summary(&side->of[i], side->paths.v[i], confidential, err) < 0)
 			return -1;
 	summary_join(&side->mean, side->of, side->paths.n);
 	return 0;
@@ -102,13 +104,16 @@ static int write_html(const struct diff *diff, const struct options *options, FI
 	int status = 0;
 
 	for (unsigned i = 0; i < 2 && status == 0; i++) {
-		status = session_open(&opened[i], paths[i], false, err);
+		status = session_open(&opened[i], paths[i], options->confidential, err);
 		if (status == 0)
 			of[i] = analysis_new(opened_recording(opened[i]));
 	}
 	if (status == 0)
-		status = report_diff_html(
-			&(struct change){ diff, of[0], of[1], paths[0], paths[1] }, out, err);
+		status =
+			report_diff_html(&(struct change){ diff, of[0], of[1],
+		                                           options->confidential ? "A" : paths[0],
+		                                           options->confidential ? "B" : paths[1] },
+		                         out, err);
 	if (status == 0)
 		status = filemap_check_all(err);
 	for (unsigned i = 0; i < 2; i++) {
@@ -187,7 +192,8 @@ static int run(struct options *options, const struct opt_list *conditions, struc
 	else if (fail_on_parse(&fail_on, conditions, true, err) == 0 &&
 	         (!options->html ||
 	          (check_folders(&options->a, err) == 0 && check_folders(&options->b, err) == 0)) &&
-	         read_recordings(&options->a, err) == 0 && read_recordings(&options->b, err) == 0)
+	         read_recordings(&options->a, options->confidential, err) == 0 &&
+	         read_recordings(&options->b, options->confidential, err) == 0)
 		status = compare(options, &fail_on, err);
 	fail_on_done(&fail_on);
 	return status;
@@ -250,6 +256,7 @@ static int diff_run(int argc, char **argv, struct error *err)
 		OPT_STR(0, "json", "FILE", &options.json,
 		        "write the comparison as JSON; - is stdout"),
 		FAIL_ON_OPT(&conditions),
+		CONFIDENTIAL_OPT(&options.confidential),
 		OPT_FLAG('v', "verbose", &options.verbose, "also show small changes"),
 		OPT_FLAG('q', "quiet", &options.quiet, "print errors only; no table"),
 		OPT_FLAG('h', "help", &help, "show this help"),

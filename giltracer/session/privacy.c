@@ -450,10 +450,12 @@ static void learn_user(struct privacy *p, const char *path)
 static void learn_here(struct privacy *p)
 {
 	const struct passwd *user = getpwuid(getuid());
+	const char *names[] = { user ? user->pw_name : NULL, getenv("SUDO_USER") };
 	char host[256] = "";
 
-	if (user && user->pw_name[0] && user->pw_name[1])
-		add_word(p, user->pw_name, strlen(user->pw_name), "user");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (names[i] && names[i][0] && names[i][1])
+			add_word(p, names[i], strlen(names[i]), "user");
 	if (gethostname(host, sizeof(host) - 1) < 0 || strcspn(host, ".") < 2)
 		return;
 	add_word(p, host, strlen(host), "host");

@@ -63,6 +63,7 @@ outputs() {
 	for format in $formats; do
 		"$GILTRACER" export "$@" -q --format "$format" -o "$to/$format" session || return
 	done
+	"$GILTRACER" diff "$@" -o "$to/diff.html" --json "$to/diff.json" zqsession session >"$to/diff"
 }
 formats=$("$GILTRACER" export --help | sed -n '/^Formats:/,$s/^  \([a-z0-9-]*\) .*/\1/p')
 like "$formats" '^pprof$' 'the formats are known'
@@ -70,7 +71,7 @@ formats=$(printf '%s\n' "$formats" | grep -vx folded-off-cpu) # needs perf; its 
 
 found() {
 	python3 "$top_srcdir/tests/system/confidential.py" \
-		'zquser zqfolder zqother zqarg1 zqarg2 zqpath zqlist zqurl zqsecret' "$@"
+		'zquser zqfolder zqother zqarg1 zqarg2 zqpath zqlist zqurl zqsecret zqsession' "$@"
 }
 
 cd "$folder/.." || exit 99
@@ -78,14 +79,17 @@ ZQENV=$other
 export ZQENV
 ok 'a program is recorded' by_library record --sample 50 -o "$scratch/session" zqfolder/app.py token=zqarg1 zqarg2
 cd "$scratch" || exit 99
+mkdir zqsession
+cp -r session/. zqsession # a folder whose name is hidden, too
 ok 'all outputs' outputs plain
 found plain/* >with
-for marker in zquser zqfolder zqother zqarg1 zqarg2 zqpath zqlist zqurl zqsecret; do
+for marker in zquser zqfolder zqother zqarg1 zqarg2 zqpath zqlist zqurl zqsecret zqsession; do
 	like "$(cat with)" "$marker" "$marker is in some of them"
 done
 ok 'all outputs, confidential' outputs hidden --confidential
 found hidden/* >without
 is "$(grep -v ': $' without)" '' 'none of the words is in any of these'
+exits 125 'a comparison of documents cannot hide what they say' "$GILTRACER" diff --confidential plain/json session
 is "$(wc -l <without)" "$(wc -l <with)" '  and all were looked at'
 
 leaves_nothing
