@@ -54,6 +54,34 @@ void privacy_free(struct privacy *p)
 	free(p);
 }
 
+/* ---- characters */
+
+/* Bytes beyond ASCII are parts of letters. */
+static bool is_letter(char c)
+{
+	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
+}
+
+static bool is_word(char c)
+{
+	return is_letter(c) || c == '_';
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* The end of the characters that a relative path may have. A slash after "-" begins an absolute one. */
+static const char *token_end(const char *at, const char *end)
+{
+	for (char before = 'x'; at < end && !is_blank(*at) && !strchr("\"'`()<>,;:|=[]{}", *at) &&
+	                        (*at != '/' || is_word(before) || strchr(".~", before));
+	     at++)
+		before = *at;
+	return at;
+}
+
 /* ---- paths */
 
 /* Letters, because threads whose names differ in digits only are a group. For the same reason, a short
@@ -75,6 +103,23 @@ static void add_hidden(const struct privacy *p, const char *text, size_t len, st
 		str_addc(out, '-');
 		str_addn(out, text + name, len - name);
 	}
+}
+
+/* Whether it is what add_hidden appends. */
+static bool is_hidden(const char *text, size_t len)
+{
+	static const char before[] = "hidden-";
+	size_t letters = sizeof(before) - 1;
+
+	if (len < letters + 8 || memcmp(text, before, letters) != 0)
+		return false;
+	for (size_t i = letters; i < letters + 8; i++)
+		if (text[i] < 'a' || text[i] > 'p')
+			return false;
+	for (size_t i = letters + 8; i < len; i++)
+		if (text[i] != '-' && !isdigit((unsigned char)text[i]))
+			return false;
+	return true;
 }
 
 static const char *base_of(const char *path, size_t len)
@@ -172,7 +217,7 @@ static void add_path(const struct privacy *p, const char *path, size_t len, stru
 			str_adds(out, "...");
 		else
 			from = below_root(p, path, len);
-		if (!from && *path != '/')
+		if (!from && *path != '/' && token_end(path, end) == end)
 			from = path;
 	}
 	if (!from) {
@@ -183,22 +228,6 @@ static void add_path(const struct privacy *p, const char *path, size_t len, stru
 }
 
 /* ---- texts */
-
-/* Bytes beyond ASCII are parts of letters. */
-static bool is_letter(char c)
-{
-	return isalnum((unsigned char)c) || (unsigned char)c >= 0x80;
-}
-
-static bool is_word(char c)
-{
-	return is_letter(c) || c == '_';
-}
-
-static bool is_blank(char c)
-{
-	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
 
 /* What ends a text that c begins; 0: it begins none. */
 static char closing(char c)
@@ -255,16 +284,6 @@ static const char *path_end(const char *at, const char *end, char before, enum t
 	return ret;
 }
 
-/* The end of the characters that a relative path may have. A slash after "-" begins an absolute one. */
-static const char *token_end(const char *at, const char *end)
-{
-	for (char before = 'x'; at < end && !is_blank(*at) && !strchr("\"'`()<>,;:|=[]{}", *at) &&
-	                        (*at != '/' || is_word(before) || strchr(".~", before));
-	     at++)
-		before = *at;
-	return at;
-}
-
 /* Whether it is a path without a slash at its beginning: with an extension, or of more than two parts, or
  * in a home folder. */
 static bool is_relative_path(const char *at, const char *end, bool dots)
@@ -281,10 +300,18 @@ static bool is_relative_path(const char *at, const char *end, bool dots)
 	return slash != last || (dots && dot && dot + 1 < end && isalpha((unsigned char)dot[1]));
 }
 
+/* Whether the slash does not divide, as it does in "a / b", "a // b" and "a /= b". */
+static bool begins_path(const char *at, const char *end)
+{
+	while (at < end && *at == '/')
+		at++;
+	return at < end && !is_blank(*at) && !strchr("\"'`)]}>,;:=*", *at);
+}
+
 static void add_text(const struct privacy *p, const char *text, size_t len, enum text_kind kind,
                      struct str *out)
 {
-	const char *at = text, *end = text + len, *to;
+	const char *at = text, *end = text + len, *to, *slash;
 	char before = ' ', quote = 0;
 
 	for (; at < end; before = at[-1]) {
@@ -294,13 +321,14 @@ static void add_text(const struct privacy *p, const char *text, size_t len, enum
 			for (to = at + 3; to < end && !is_blank(*to) && !strchr("\"'`<>)", *to);)
 				to++;
 			str_adds(out, "://");
-			if (to > at + 3)
+			if (is_hidden(at + 3, (size_t)(to - at - 3)))
+				str_addn(out, at + 3, (size_t)(to - at - 3));
+			else if (to > at + 3)
 				add_hidden(p, at + 3, (size_t)(to - at - 3), out);
 			at = to;
 			continue;
 		}
-		if (*at == '/' && !is_word(before) && rest > 1 &&
-		    (is_word(at[1]) || at[1] == '.' || at[1] == '~')) {
+		if (*at == '/' && !is_word(before) && begins_path(at, end)) {
 			to = path_end(at, end, before, kind);
 			add_path(p, at, (size_t)(to - at), out);
 			at = to;
@@ -309,6 +337,14 @@ static void add_text(const struct privacy *p, const char *text, size_t len, enum
 		to = is_word(before) || strchr("/.~-", before) ? at : token_end(at, end);
 		if (to > at && is_relative_path(at, to, kind != TEXT_CODE || quote)) {
 			add_path(p, at, (size_t)(to - at), out);
+			at = to;
+			continue;
+		}
+		/* At once, because each part of a long token would be looked at to its end. */
+		slash = to > at ? memchr(at, '/', (size_t)(to - at)) : NULL;
+		to = slash ? slash : to;
+		if (to > at) {
+			str_addn(out, at, (size_t)(to - at));
 			at = to;
 			continue;
 		}

@@ -103,6 +103,50 @@ static void test_ids(const struct privacy *p)
 	names_free(names);
 }
 
+/* Of any text, no part of a path in it is left, and what is hidden needs no more hiding. */
+static void test_random(const struct privacy *p)
+{
+	static const char *const parts[] = { "/",  "/zq",      "/zq/x.csv", "/zq/x.py", "zq/zq/",
+		                             " ",  " (",       ":12)",      "'",        "\"",
+		                             "-",  "=",        "a",         "://zq",    "~/zq",
+		                             "..", "\xc3\xa9", "+" };
+	unsigned left = 0, again = 0;
+
+	for (uint64_t i = 0, seed = 1; i < 50000; i++) {
+		CLEANUP(str_done) struct str text = { 0 }, once = { 0 }, twice = { 0 };
+
+		for (uint64_t n = i % 9 + 1; n--;) {
+			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+			str_adds(&text, parts[(seed >> 33) % (sizeof(parts) / sizeof(*parts))]);
+		}
+		if (!privacy_of_name(p, str_get(&text), text.len, &once))
+			str_adds(&once, str_get(&text));
+		if ((strstr(str_get(&once), "/zq/x.csv") && !strstr(str_get(&text), ".py")) ||
+		    strstr(str_get(&once), " /zq") || strstr(str_get(&once), "://zq")) {
+			if (!left++)
+				printf("# %s -> %s\n", str_get(&text), str_get(&once));
+		}
+		if (privacy_of_name(p, str_get(&once), once.len, &twice) && !again++)
+			printf("# %s -> %s -> %s\n", str_get(&text), str_get(&once),
+			       str_get(&twice));
+	}
+	is_u64(left, 0, "of random texts, no path is left");
+	is_u64(again, 0, "and none changes when it is hidden again");
+}
+
+/* A long name takes no longer than its length. */
+static void test_long(const struct privacy *p)
+{
+	enum { LONG = 1 << 22 };
+	CLEANUP(free) char *text = xcalloc(LONG, 1);
+	CLEANUP(str_done) struct str out = { 0 };
+
+	for (size_t i = 0; i < LONG; i++)
+		text[i] = "+a"[i & 1];
+	text[LONG - 1] = '/';
+	ok(!privacy_of_name(p, text, LONG, &out), "4 MiB of parts of a token");
+}
+
 static void add_line(struct sources *to, const char *file, uint32_t line, uint32_t indent,
                      const char *text)
 {
@@ -172,6 +216,8 @@ int main(void)
 	   "a note stays, without the path: %s", s->notes[0].text);
 	test_names(p);
 	test_ids(p);
+	test_random(p);
+	test_long(p);
 	test_sources(p);
 	session_free(s);
 	privacy_free(p);
