@@ -62,16 +62,15 @@ def handlers():
 
 
 def fill():
-    keep = []
-    for i in range(1_500_000):
-        keep.append((i,))
+    keep = list(zip(range(1_500_000)))
 
 
 def ends():
     gc.disable()
-    worker = threading.Thread(target=fill, name='worker')
-    worker.start()
-    worker.join()
+    for _ in range(6):  # so often proves it, also where a hypervisor takes time
+        worker = threading.Thread(target=fill, name='worker')
+        worker.start()
+        worker.join()
 
 
 def collect():
