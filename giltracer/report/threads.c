@@ -130,10 +130,10 @@ enum share {
 
 enum shown {
 	SHOWN,
-	WITH_ANY,    /* on the page: if any thread has some */
-	WITH_LOCKS,  /* if a share of some thread is not printed as 0.0 % */
-	WITH_PROBES, /* if it is a caveat */
-	WITH_CALLS,  /* if it would be a caveat if probes took it */
+	PAGE_WITH_ANY, /* on the page if any thread has some, on a terminal always */
+	WITH_SHARE,    /* if a share of some thread is not printed as 0.0 % */
+	WITH_PROBES,   /* if it is a caveat */
+	WITH_CALLS,    /* if it would be a caveat if probes took it */
 };
 
 /**
@@ -160,11 +160,11 @@ struct thread_column {
 	}
 static const struct thread_column all[] = {
 	COLUMN(GIL, NO_GIL, LOCK_WAIT, h_no_gil, p_no_gil, p_no_gil_help),
-	COLUMN(GIL, LOCK_WAIT, NONE, h_lock_wait, p_lock_wait, p_lock_wait_help, .shown = WITH_LOCKS),
+	COLUMN(GIL, LOCK_WAIT, NONE, h_lock_wait, p_lock_wait, p_lock_wait_help, .shown = WITH_SHARE),
 	COLUMN(GIL, HOLD, NONE, h_has_gil, p_has_gil, p_has_gil_help),
 	COLUMN(GIL, WAIT, NONE, h_gil_wait, p_gil_wait, p_gil_wait_help),
-	COLUMN(GIL, FREE_WAIT, NONE, h_free_wait, p_free_wait, p_free_wait_help, .shown = WITH_ANY),
-	COLUMN(GIL, UNKNOWN, SUSPENDED, h_unknown, p_unknown, p_unknown_help, .shown = WITH_ANY),
+	COLUMN(GIL, FREE_WAIT, NONE, h_free_wait, p_free_wait, p_free_wait_help, .shown = PAGE_WITH_ANY),
+	COLUMN(GIL, UNKNOWN, SUSPENDED, h_unknown, p_unknown, p_unknown_help, .shown = PAGE_WITH_ANY),
 	COLUMN(GIL, LONGEST_WAIT, NONE, h_longest_wait, p_longest_wait, NONE, .share = TIME),
 	COLUMN(GIL, LONGEST_HOLD, NONE, h_longest_hold, p_longest_hold, NONE, .share = TIME),
 	COLUMN(GIL, PROBE_COST, NONE, h_probes, p_probes, p_probes_help, .shown = WITH_PROBES),
@@ -176,7 +176,7 @@ static const struct thread_column all[] = {
 	COLUMN(LOCKS, STOPPED, NONE, h_stopped, NONE, NONE, .share = OF_KNOWN),
 	COLUMN(LOCKS, STOPPING, NONE, h_stops, p_stops, p_stops_help, .share = OF_KNOWN, .page_key = "hold_ns"),
 	COLUMN(LOCKS, WAIT, NONE, NONE, p_blocked, p_blocked_help),
-	COLUMN(LOCKS, UNKNOWN, SUSPENDED, h_unknown, p_unknown, p_unknown_help, .shown = WITH_ANY),
+	COLUMN(LOCKS, UNKNOWN, SUSPENDED, h_unknown, p_unknown, p_unknown_help, .shown = PAGE_WITH_ANY),
 	COLUMN(LOCKS, LONGEST_LOCK_WAIT, NONE, h_longest_lock_wait, NONE, NONE, .share = TIME),
 	COLUMN(LOCKS, LONGEST_STOP, NONE, h_longest_stop, NONE, NONE, .share = TIME),
 	COLUMN(LOCKS, LONGEST_WAIT, NONE, NONE, p_longest_wait, NONE, .share = TIME),
@@ -229,12 +229,12 @@ static bool is_shown(const struct thread_column *column, const struct model *mod
 	switch (column->shown) {
 	case SHOWN:
 		return true;
-	case WITH_ANY:
+	case PAGE_WITH_ANY:
 		for (size_t i = 0; page && i < model->threads.n; i++)
 			if (value(column->number, &model->threads.v[i]))
 				return true;
 		return !page;
-	case WITH_LOCKS:
+	case WITH_SHARE:
 		return any_has(model, column, FACTS_LEAST_PERCENT);
 	case WITH_PROBES:
 		return model->caveats[CAVEAT_PROBE_COST];

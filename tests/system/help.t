@@ -69,7 +69,8 @@ absent() {
 		tr -s ' \n' '  ' <"$manual" | grep -qF "$text" || printf '%s\n' "$text"
 	done
 }
-is "$(threads_keys | wc -l) $(threads_headings | wc -l)" '33 21' 'numbers and columns of threads are found'
+ok 'numbers of threads are found' test "$(threads_keys | wc -l)" -ge 33
+ok 'and columns' test "$(threads_headings | wc -l)" -ge 21
 is "$(threads_keys | absent)" '' '  the manual has each number'
 is "$(threads_headings | absent)" '' '  and each column'
 is "$(echo 'no such%' | absent)" 'no such%' '  and a missing one is seen'
