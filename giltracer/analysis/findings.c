@@ -157,6 +157,7 @@ static void find_functions(struct findings *to, const struct analysis *a, uint64
 		if (!f)
 			continue;
 		f->row = keeps ? overdue : row;
+		f->ended_ns = row->wait_ns;
 		f->frame = row->hog->frame;
 		f->tracing = function_is_slow_start(a->pass, f->row->hog);
 		f->remedy = function_remedy(a, f);
@@ -371,6 +372,7 @@ static void find_charged(struct findings *to, const struct analysis *a, struct c
 		if (!f)
 			continue;
 		f->charged = i;
+		f->ended_ns = of->ended_ns + (of->overdue ? of->overdue->wait_ns : 0);
 		f->row = keeps ? of->overdue : of->ended;
 		f->frame = f->row ? f->row->hog->frame : 0;
 		f->tracing = f->row && function_is_slow_start(a->pass, f->row->hog);

@@ -79,6 +79,7 @@ struct finding_place {
  * ran NULL: according to the holds that ended in it; @traced_name, @traced_file, @traced_line: where to
  * look then, its first line
  * @charged: for findings.c
+ * @ended_ns: FUNCTION: the part of the costs that passed in holds that ended in it
  * @preempted_ns: CALL: the part of the longest hold in which its thread was runnable without a CPU; 0: a
  * small one
  * @group: THREAD
@@ -103,7 +104,7 @@ struct finding {
 	const char *ran, *caller;
 	char *traced_name, *traced_file;
 	uint32_t traced_line;
-	uint64_t count, longest_ns, preempted_ns;
+	uint64_t count, longest_ns, ended_ns, preempted_ns;
 	const struct chain *chains[FINDING_CHAINS];
 	unsigned chain_count;
 	const struct pattern *pattern;

@@ -200,8 +200,9 @@ static void add_traced(struct str *out, const struct analysis *a, const struct f
 
 static void add_function(struct str *out, const struct analysis *a, const struct finding *f)
 {
-	/* The cost of a function that keeps the GIL includes holds that ended on request. */
-	uint64_t ns = f->kind == FINDING_CALL ? f->row->wait_ns : f->cost_ns;
+	/* The cost of a function that keeps the GIL includes holds that ended on request; that of another one,
+	 * what passed while it ran according to its calls. */
+	uint64_t ns = f->kind == FINDING_CALL ? f->row->wait_ns : f->ended_ns;
 
 	if (f->ran) {
 		add_traced(out, a, f);

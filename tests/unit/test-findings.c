@@ -169,8 +169,9 @@ static void test_calls(void)
 		{ 190 * MS, 300 * MS, 0, 0, 0 },
 		{ 200 * MS, 190 * MS, 0, 1, 0 },
 		{ 391 * MS, 20 * MS, 0, 1, 0 },
+		{ 700 * MS, 20 * MS, 0, 0, 0 },
 	};
-	struct slice_thread thread = { .tid = 10, .pid = 7, .v = calls, .n = 3 };
+	struct slice_thread thread = { .tid = 10, .pid = 7, .v = calls, .n = 4 };
 	struct slices recorded = { .names = names, .threads = &thread, .thread_count = 1 };
 	const struct finding *f;
 	uint64_t sum = 0;
@@ -179,6 +180,7 @@ static void test_calls(void)
 	calls[0].name = names_id(names, "handle (/srv/app.py:20)", 23);
 	calls[1].name = names_id(names, "decode (/usr/lib/python3.11/json.py:3)", 38);
 	calls[2].name = names_id(names, "write (/srv/app.py:30)", 22);
+	calls[3].name = names_id(names, "f (/srv/app.py:5)", 17);
 	slices = &recorded;
 	start();
 	request(200 * MS, 10);
@@ -195,9 +197,15 @@ static void test_calls(void)
 	feed(640 * MS, 8, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("f", 5) }));
 	released(640 * MS, 8);
 	holds_from(640, 641, 11, 0);
+	request(700 * MS, 10);
+	acquire(700 * MS, 10);
+	request(701 * MS, 8);
+	feed(720 * MS, 10, EV_RELEASE, EV(.gil = { .address = GIL, .frame = frame("f", 5) }));
+	released(720 * MS, 10);
+	holds_from(720, 721, 8, 0);
 	analyse();
 	slices = NULL;
-	is_str(found(), "function handle 350; thread ? 70; function f 39; function write 38",
+	is_str(found(), "function handle 350; thread ? 70; function f 58; function write 38",
 	       "what ran is charged, then where holds ended, then threads");
 	for (size_t i = 0; i < a->findings.v.n; i++)
 		sum += a->findings.v.v[i].cost_ns;
@@ -212,6 +220,9 @@ static void test_calls(void)
 	words = words_of(0);
 	ok(strstr(words, "In decode (json.py:3) called by handle (app.py:20): ") == words,
 	   "the words have both: %s", words);
+	words = words_of(2);
+	ok(strstr(words, "(39.0 ms) passed in holds that ended there") != NULL,
+	   "of one whose calls are not all recorded, only the holds that ended there: %s", words);
 	is_str(finding_place_of(a, &a->findings.v.v[3]).name, "write",
 	       "the program's own function");
 	is_u64(finding_place_of(a, &a->findings.v.v[3]).line, 31,
