@@ -630,6 +630,21 @@ static void release_by_unknown(struct model *m, uint32_t thread, uint64_t t)
 			(struct lock_release){ t, MODEL_UNKNOWN, 0 };
 }
 
+/* Of the first two threads with this order, the first one that is not this thread. */
+static uint32_t order_of_other(const struct model *m, uint32_t order, uint32_t thread)
+{
+	while (order < m->orders.n && m->orders.v[order].thread == thread)
+		order = m->orders.v[order].again;
+	return order < m->orders.n ? order : MODEL_NONE;
+}
+
+static bool is_known_inversion(const struct model *m, uint32_t order)
+{
+	while (order < m->orders.n && m->orders.v[order].reverse == MODEL_NONE)
+		order = m->orders.v[order].again;
+	return order < m->orders.n;
+}
+
 /* The thread has taken the lock of the event while it has another one. */
 static void add_order(struct model *m, uint32_t thread, const struct event *ev)
 {
@@ -638,18 +653,23 @@ static void add_order(struct model *m, uint32_t thread, const struct event *ev)
 		.inner = lock_of(m, m->priv->threads.v[thread].proc, ev),
 		.thread = thread,
 		.frame = ev->park.frame,
+		.again = MODEL_NONE,
 		.reverse = MODEL_NONE,
 	};
-	uint32_t other = idmap_get(&m->priv->order_keys, idmap_pair(order.inner, order.outer)), id;
+	struct idmap *keys = &m->priv->order_keys;
+	uint32_t other = idmap_get(keys, idmap_pair(order.inner, order.outer)), first;
 
 	/* Records may be lost between the two events. */
 	parking_of(m, thread)->outer = MODEL_NONE;
-	if (order.outer == MODEL_NONE || m->orders.n == MODEL_ORDERS ||
-	    !idmap_add(&m->priv->order_keys, idmap_pair(order.outer, order.inner),
-	               (uint32_t)m->orders.n, &id))
+	if (order.outer == MODEL_NONE || m->orders.n == MODEL_ORDERS)
 		return;
-	if (other != IDMAP_NONE && m->orders.v[other].thread != thread)
-		order.reverse = other;
+	if (!idmap_add(keys, idmap_pair(order.outer, order.inner), (uint32_t)m->orders.n, &first)) {
+		if (m->orders.v[first].thread == thread || m->orders.v[first].again != MODEL_NONE)
+			return;
+		m->orders.v[first].again = (uint32_t)m->orders.n;
+	}
+	if (!is_known_inversion(m, first) && !is_known_inversion(m, other))
+		order.reverse = order_of_other(m, other, thread);
 	*vec_push(&m->orders) = order;
 }
 

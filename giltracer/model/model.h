@@ -349,12 +349,16 @@ struct model_lock_blame {
 #define MODEL_DEADLOCKS        64
 
 /**
- * A thread took a lock while it had another one: the first time, in @frame.
- * @outer, @inner: indices in locks; @reverse: index of the order in which another thread took both the
- * other way round; MODEL_NONE: none did
+ * A thread took a lock while it had another one: the first time, in @frame. Of two locks, the first two
+ * threads that took them in this order are known: whatever thread took them the other way round, one of
+ * these is another one.
+ * @outer, @inner: indices in locks; @again: index of the same order of the second thread
+ * @reverse: index of the order in which another thread took both the other way round, of the first such
+ * pair of threads
+ * MODEL_NONE: none did
  */
 struct model_order {
-	uint32_t outer, inner, thread, frame, reverse;
+	uint32_t outer, inner, thread, frame, again, reverse;
 };
 
 /**

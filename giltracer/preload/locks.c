@@ -471,9 +471,15 @@ static inline bool is_recorded(struct self *me)
 
 #define PAIRS_BITS 10
 
-/* Pairs that have been recorded, by hash. One may take the place of another one, which is then recorded
- * again. */
-static _Atomic uint64_t pairs[1 << PAIRS_BITS];
+/*
+ * Pairs that have been recorded, by hash, for the first two threads that took them: whatever thread takes a pair the
+ * other way round, one of these is another one. A pair may take the place of another one, which is then recorded again.
+ * @first: tid of the first thread; 0: two are recorded
+ */
+static struct {
+	_Atomic uint64_t pair;
+	_Atomic pid_t first;
+} pairs[1 << PAIRS_BITS];
 
 /* A bit for the locks of these pairs, by hash. */
 static _Atomic uint64_t paired[1 << (PAIRS_BITS - 6)];
@@ -513,18 +519,24 @@ static __attribute__((noinline, cold)) void put_order(struct self *me, const sem
 static __attribute__((noinline)) void note_order(const sem_t *outer, const sem_t *inner)
 {
 	uint64_t pair = (uintptr_t)outer * UINT64_C(0x9e3779b97f4a7c15) ^ (uintptr_t)inner;
-	_Atomic uint64_t *place = &pairs[mix(pair) % (1 << PAIRS_BITS)];
+	const unsigned i = mix(pair) % (1 << PAIRS_BITS);
 	struct self *me = join_self();
+	bool known;
+	pid_t first;
 
 	if (*taken_entry(outer) != taken_by(outer, me) || is_signal(outer) || is_signal(inner) ||
 	    !is_recorded(me))
 		return;
 	me->ordered[0] = outer;
 	me->ordered[1] = inner;
-	if (atomic_load_explicit(place, memory_order_relaxed) == pair)
+	known = atomic_load_explicit(&pairs[i].pair, memory_order_acquire) == pair;
+	first = known ? atomic_load_explicit(&pairs[i].first, memory_order_relaxed) : 0;
+	if (known && (!first || first == me->tid))
 		return;
-	atomic_store_explicit(place, pair, memory_order_relaxed);
 	put_order(me, outer, inner);
+	/* The thread has an id since then. */
+	atomic_store_explicit(&pairs[i].first, known ? 0 : me->tid, memory_order_relaxed);
+	atomic_store_explicit(&pairs[i].pair, pair, memory_order_release);
 }
 
 static void note_gone(const sem_t *sem)
@@ -979,8 +991,8 @@ EXPORT int sem_destroy(sem_t *sem)
 void locks_in_child(void)
 {
 	for (unsigned i = 0; i < 1 << PAIRS_BITS; i++)
-		if (pairs[i])
-			pairs[i] = 0;
+		if (pairs[i].pair)
+			pairs[i].pair = 0;
 	self.ordered[0] = NULL;
 	for (unsigned i = 0; i < 1 << TAKEN_BITS; i++)
 		if (taken[i] >> TAKEN_ADDRESS != stream_self(&self))

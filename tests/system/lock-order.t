@@ -37,6 +37,15 @@ if __name__ == '__main__':
     bank = Bank()
     one_after_the_other(bank.pay, bank.audit)
 END
+cat >again.py <<'END'
+import both
+
+if __name__ == '__main__':
+    bank = both.Bank()
+    bank.pay()
+    bank.audit()
+    both.one_after_the_other(bank.pay)
+END
 cat >one.py <<'END'
 import asyncio
 import concurrent.futures
@@ -113,12 +122,20 @@ while read -r version python <&3; do
 	*) is "$orders" "[[('self.log', 'Bank', 10, 'pay'), ('self.accounts', 'Bank', 18, 'audit')]]" \
 		"$version: both locks, where each was taken, and by which thread"
 	like "$(json both.json 'd["verdict"]["context"]')" 'Two locks are taken in both orders; two threads that '\
-'do so at the same time block each other for good: '\
+'do so at the same time block each other for good, unless each has a third lock that keeps them apart: '\
 'pay took `self\.log` of Bank \(both\.py:6\) in (Bank\.)?pay \(both\.py:10\), and audit '\
 'took `self\.accounts` of Bank \(both\.py:6\) in (Bank\.)?sum_up \(both\.py:18\), each while it had the other lock\.' \
 		"$version: and in words"
 	like "$(json both.json 'd["verdict"]["advice"]')" 'Take these locks in the same order everywhere' \
 		"$version: with the remedy" ;;
+	esac
+	# That one thread took both orders first hides no other thread.
+	ok "$version: both orders by one thread, one of them by another" by_library -q --python "$python" \
+		--python-trace none --json again.json -o again.html again.py
+	case $version in
+	3.1[4-9]*) ;;
+	*) is "$(json again.json '[[next(t["name"] for t in d["threads"] if t["tid"] == o["tid"]) for o in pair]
+		for pair in d["lock_orders"]]')" "[['MainThread', 'pay']]" "$version: two threads are not the first one" ;;
 	esac
 	ok "$version: locks in one order" by_library -q --python "$python" --python-trace none \
 		--json one.json -o one.html one.py

@@ -196,6 +196,8 @@ static void happens(const struct words *w)
 		parked(t, tid);
 	else if (IS("unparks"))
 		unparks(t, tid, number(w, 3));
+	else if (IS("nests"))
+		nests(t, tid, number(w, 3), number(w, 4));
 	else if (IS("wakes"))
 		wakes(t, tid, at(w, 3));
 	else if (IS("new_thread"))
@@ -263,6 +265,18 @@ static void add_part(void *data, const struct model_queued *part)
 	         part->by < MODEL_UNKNOWN ? (int32_t)m->threads.v[part->by].tid : -1, part->name);
 }
 
+/* The threads that took two locks in both orders, the first one first; "none". */
+static void add_inverted(struct str *ret)
+{
+	for (size_t i = 0; i < m->orders.n; i++)
+		if (model_order_is_inverted(m, i))
+			str_addf(ret, "%s%" PRIu32 "/%" PRIu32, ret->len ? " " : "",
+			         m->threads.v[m->orders.v[m->orders.v[i].reverse].thread].tid,
+			         m->threads.v[m->orders.v[i].thread].tid);
+	if (!ret->len)
+		str_adds(ret, "none");
+}
+
 static void answer(struct str *ret, const struct words *w)
 {
 	const char *what = w->v[0];
@@ -291,6 +305,8 @@ static void answer(struct str *ret, const struct words *w)
 		str_addf(ret, "%zu", m->blame.n);
 	else if (IS("cpu_blames", 0))
 		str_addf(ret, "%zu", m->cpu_blame.n);
+	else if (IS("inverted", 0))
+		add_inverted(ret);
 	else if (IS("end", 0))
 		str_addf(ret, "%" PRIu64, m->end_ns);
 	else if (IS("ended", 1) && first < m->threads.n)
