@@ -82,6 +82,16 @@ static void add_function(struct str *out, const struct usage_thread *t)
 	str_addf(out, ":%" PRIu32 ")", t->line);
 }
 
+static void add_lock(struct str *out, const struct usage_thread *t)
+{
+	utf8_add_safe(out, t->lock, NAME_COLUMNS * 2);
+	if (t->lock_tid)
+		str_addf(out, ", held by %" PRIu32 "%s", t->lock_tid,
+		         t->lock_inferred ? " (inferred)" : "");
+	else
+		str_adds(out, ", holder unknown");
+}
+
 static void add_holder(struct str *out, const struct usage_holder *holder)
 {
 	if (holder->kind == USAGE_GROUP)
@@ -156,6 +166,23 @@ static void add_threads(struct str *out, const struct top *top, bool waits)
 		str_adds(out, "nobody");
 }
 
+/* Those that waited for locks at the end of the second. */
+static void add_locks(struct str *out, const struct top *top)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < top->usage.threads.n && n < LINE_THREADS; i++) {
+		const struct usage_thread *t = &top->usage.threads.v[i];
+
+		if (!t->lock)
+			continue;
+		str_adds(out, n++ ? "; " : "; waits for locks: ");
+		utf8_add_safe(out, t->name, NAME_COLUMNS);
+		str_addf(out, " %" PRIu32 " for ", t->tid);
+		add_lock(out, t);
+	}
+}
+
 static void print_line(const struct top *top)
 {
 	CLEANUP(str_done) struct str line = { 0 };
@@ -169,6 +196,7 @@ static void print_line(const struct top *top)
 		str_adds(&line, "the GIL is off; runs: ");
 		add_running(&line, top);
 	}
+	add_locks(&line, top);
 	if (!top->usage.exact)
 		str_addf(&line, " (%u samples)", top->usage.samples);
 	puts(str_get(&line));
@@ -205,15 +233,27 @@ static json_t *holders_json(const struct usage_thread *t, bool exact)
 	return ret;
 }
 
+/* The lock for which it waits; null: none, as far as known. */
+static json_t *lock_json(const struct usage_thread *t)
+{
+	if (!t->lock)
+		return json_null();
+	return json_pack("{s:o, s:o, s:b}", "expression", text_json(t->lock), "holder_tid",
+	                 t->lock_tid ? json_integer(t->lock_tid) : json_null(), "inferred",
+	                 t->lock_inferred);
+}
+
 static json_t *thread_json(const struct usage_thread *t, bool exact)
 {
-	return json_pack("{s:I, s:o, s:I, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o}", "tid",
-	                 (json_int_t)t->tid, "name", text_json(t->name), "gil_of",
-	                 (json_int_t)t->gil_of, "has_percent", t->has, "waits_percent", t->waits,
-	                 "runnable_percent", t->runs, "asleep_percent", t->sleeps, "waits_for_tid",
-	                 t->for_tid ? json_integer(t->for_tid) : json_null(), "waits_for",
-	                 holders_json(t, exact), "function", text_json(t->function), "file",
-	                 text_json(t->file), "line", t->line ? json_integer(t->line) : json_null());
+	return json_pack(
+		"{s:I, s:o, s:I, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "tid",
+		(json_int_t)t->tid, "name", text_json(t->name), "gil_of", (json_int_t)t->gil_of,
+		"has_percent", t->has, "waits_percent", t->waits, "runnable_percent", t->runs,
+		"asleep_percent", t->sleeps, "waits_for_tid",
+		t->for_tid ? json_integer(t->for_tid) : json_null(), "waits_for",
+		holders_json(t, exact), "function", text_json(t->function), "file",
+		text_json(t->file), "line", t->line ? json_integer(t->line) : json_null(), "lock",
+		lock_json(t));
 }
 
 static void print_json(const struct top *top)
@@ -406,6 +446,11 @@ static void draw_thread(const struct top *top, const struct usage_thread *t, int
 	utf8_add_safe(&name, t->name, NAME_COLUMNS);
 	if (top->usage.gils > 1)
 		str_addf(&function, "[interpreter %" PRIu32 "] ", t->gil_of);
+	if (t->lock) {
+		str_adds(&function, "[waits for ");
+		add_lock(&function, t);
+		str_adds(&function, "] ");
+	}
 	add_function(&function, t);
 	mvprintw(y, 0, "%8" PRIu32 " %-*s %7.1f %7.1f %9.1f %8.1f ", t->tid, NAME_COLUMNS,
 	         str_get(&name), t->has, t->waits, t->runs, t->sleeps);

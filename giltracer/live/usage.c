@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/procfs.h"
 #include "base/str.h"
+#include "live/lock_waits.h"
 #include "live/snapshot.h"
 #include "live/totals.h"
 
@@ -43,6 +44,7 @@ struct usage_source {
 	pid_t pid;
 	struct target *target;
 	struct snapshots *snapshots;
+	struct snapshot last;  /* of the interval */
 	struct keep *keep;     /* NULL: samples are not kept */
 	struct totals *totals; /* NULL: the program keeps none now */
 	bool elsewhere;        /* it has its own numbers of threads */
@@ -147,7 +149,8 @@ int usage_sample(struct usage_source *u, struct error *err)
 	u->gils = snapshot.gils;
 	if (u->keep)
 		keep_add(u->keep, u->pid, &snapshot);
-	snapshot_done(&snapshot);
+	snapshot_done(&u->last);
+	u->last = snapshot;
 	u->samples++;
 	return 0;
 }
@@ -303,6 +306,27 @@ static void add_exact(const struct usage_source *u, struct usage *ret)
 	                                    : 0;
 }
 
+static void add_locks(const struct usage_source *u, struct usage *ret)
+{
+	struct lock_waits locks;
+
+	lock_waits_find(&locks, u->target, &u->last);
+	for (size_t i = 0; i < locks.waits.n; i++) {
+		struct lock_wait *wait = &locks.waits.v[i];
+		struct usage_thread *t = wait->expression
+		                                 ? find_thread(ret, u->last.threads.v[i].tid)
+		                                 : NULL;
+
+		if (!t || t->lock)
+			continue;
+		t->lock = take(wait->expression);
+		if (wait->holder != SIZE_MAX)
+			t->lock_tid = u->last.threads.v[wait->holder].tid;
+		t->lock_inferred = wait->inferred;
+	}
+	lock_waits_done(&locks);
+}
+
 static int compare(const void *a, const void *b)
 {
 	const struct usage_thread *x = a, *y = b;
@@ -328,6 +352,7 @@ static void empty(struct usage *usage)
 	for (size_t i = 0; i < usage->threads.n; i++) {
 		free(usage->threads.v[i].function);
 		free(usage->threads.v[i].file);
+		free(usage->threads.v[i].lock);
 		vec_done(&usage->threads.v[i].holders);
 	}
 	usage->threads.n = 0;
@@ -405,6 +430,9 @@ void usage_end(struct usage_source *u, struct usage *ret)
 		forget_totals(u);
 		find_totals(u);
 	}
+	add_locks(u, ret);
+	snapshot_done(&u->last);
+	u->last = (struct snapshot){ 0 };
 	vec_sort(&ret->threads, compare);
 	u->seen.n = u->held.n = 0;
 	u->samples = 0;
@@ -451,6 +479,7 @@ void usage_close(struct usage_source *u)
 	totals_close(u->totals);
 	totals_snapshot_done(&u->before);
 	totals_snapshot_done(&u->now);
+	snapshot_done(&u->last);
 	snapshots_free(u->snapshots);
 	target_close(u->target);
 	vec_done(&u->seen);

@@ -45,6 +45,8 @@ struct usage_holder {
  * @gil_of: the number of the interpreter with the GIL last seen; 0: the main one
  * @function, @file, @line: seen most often, with the GIL if it ever held that; function NULL:
  * unknown
+ * @lock: for which it waited in the last sample, as in its source; NULL: for none, as far as known
+ * @lock_tid: the thread that had it; 0: unknown; @lock_inferred: from the source
  */
 struct usage_thread {
 	uint32_t tid, own_tid;
@@ -54,6 +56,9 @@ struct usage_thread {
 	VEC(struct usage_holder) holders;
 	char *function, *file;
 	uint32_t line;
+	char *lock;
+	uint32_t lock_tid;
+	bool lock_inferred;
 };
 
 /**

@@ -311,12 +311,10 @@ static void begin_lot(void *(*symbol)(const char *name))
 
 /* ---- RLocks that are PyMutexes: which thread has one follows the mutex */
 
-#define MUTEX_AT 16 /* in the lock: after the header of an object, which ends with its type */
-#define OWNER_AT 8  /* after the mutex: the pthread_t; 0: none */
-#define NAME_AT  24 /* in a type */
+#define OWNER_AT (PYTHON_RLOCK_OWNER - PYTHON_LOCK_MUTEX) /* after the mutex */
 #define PAGE     4096
 
-static const char rlock_name[] = "_thread.RLock";
+static const char rlock_name[] = PYTHON_RLOCK_NAME;
 
 /* @type: of RLocks; @other: a type that is not */
 static struct {
@@ -330,7 +328,7 @@ static bool is_rlock_type(const char *type)
 
 	if (type == rlocks.type || type == rlocks.other)
 		return type && type == rlocks.type;
-	if (frames_copy(&name, type + NAME_AT, sizeof(name)) &&
+	if (frames_copy(&name, type + PYTHON_TYPE_NAME, sizeof(name)) &&
 	    frames_copy(text, name, sizeof(text)) && !memcmp(text, rlock_name, sizeof(text)))
 		rlocks.type = type;
 	else
@@ -344,7 +342,8 @@ static pid_t rlock_holder(uint64_t lock)
 	const char *mutex = (const char *)(uintptr_t)lock;
 	uintptr_t owner;
 
-	if (nogil_on || lock % PAGE < MUTEX_AT || PAGE - lock % PAGE < OWNER_AT + sizeof(owner) ||
+	if (nogil_on || lock % PAGE < PYTHON_LOCK_MUTEX || PAGE - lock % PAGE < OWNER_AT + sizeof(owner) ||
+	    /* The type is the last member of the header of an object. */
 	    !is_rlock_type(*((const char *const *)(const void *)mutex - 1)))
 		return 0;
 	owner = __atomic_load_n((const uintptr_t *)(const void *)(mutex + OWNER_AT),
@@ -840,7 +839,7 @@ static struct {
 
 static const sem_t *mutex_in(const void *lock)
 {
-	return (const sem_t *)(const void *)((const char *)lock + MUTEX_AT);
+	return (const sem_t *)(const void *)((const char *)lock + PYTHON_LOCK_MUTEX);
 }
 
 /* Whatever the calling convention of the method is, it has at most these arguments. */

@@ -87,6 +87,13 @@ enum python_call_key {
 #define PYTHON_GIL_SIZE         0xd0
 #define PYTHON_GIL_AFTER_ON     8
 
+/* Objects of _thread with a GIL, from 3.14 on: the PyMutex of a lock, and in an RLock the pthread_t of the thread that
+ * has it; 0: none. PyTypeObject.tp_name, of all versions. */
+#define PYTHON_LOCK_MUTEX  16
+#define PYTHON_RLOCK_OWNER 24
+#define PYTHON_RLOCK_NAME  "_thread.RLock"
+#define PYTHON_TYPE_NAME   24
+
 /**
  * @major, @minor: the version; @free_threaded: of its build without a GIL
  * @header: sizeof(PyObject)

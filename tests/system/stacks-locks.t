@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# giltracer stacks shows for which lock a thread waits, and which thread has it: read from an RLock, otherwise inferred
-# from the source, and marked so.
+# giltracer stacks, and top, show for which lock a thread waits, and which thread has it: read from an RLock, otherwise
+# inferred from the source, and marked so.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
 # waits_for THREAD: the lock that it waits for, the thread that has it, and whether that is inferred.
@@ -32,6 +32,13 @@ while read -r version python <&3; do
 	*) is "$(waits_for want)" "('keep', 'self.again', True)" "$version: an RLock's owner is inferred" ;;
 	esac
 	is "$(waits_for keep)" None "$version: a thread that waits for an event"
+	held=$(waits_for get)$(waits_for second)$(waits_for third)$(waits_for want)$(waits_for keep)
+	ok "$version: top" "$GILTRACER" top --json -n 1 -p $pid
+	is "$(waits_for get)$(waits_for second)$(waits_for third)$(waits_for want)$(waits_for keep)" "$held" \
+		"$version: shows the same"
+	"$GILTRACER" top -n 1 -p $pid >text
+	like "$(cat text)" '; waits for locks: [a-z]+ [0-9]+ for [a-z._]+, held by [0-9]+( \(inferred\))?; ' \
+		"$version: in a line, too"
 	"$GILTRACER" stacks -p $pid >text
 	like "$(cat text)" '^Deadlock: [0-9]+ waits for [0-9]+, which waits for [0-9]+ \(inferred\)\.$' \
 		"$version: two threads wait for each other"
