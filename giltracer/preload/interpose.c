@@ -54,6 +54,8 @@ FIRST(cond_init, (pthread_cond_t * c, const pthread_condattr_t *a), c, a)
 FIRST(cond_signal, (pthread_cond_t * c), c)
 FIRST(cond_wait, (pthread_cond_t * c, pthread_mutex_t *m), c, m)
 FIRST(cond_timedwait, (pthread_cond_t * c, pthread_mutex_t *m, const struct timespec *t), c, m, t)
+FIRST(cond_clockwait,
+      (pthread_cond_t * c, pthread_mutex_t *m, clockid_t k, const struct timespec *t), c, m, k, t)
 
 FIRST(setuid, (uid_t u), u)
 FIRST(seteuid, (uid_t u), u)
@@ -100,6 +102,7 @@ static __attribute__((constructor, noinline, cold)) void find_real(void)
 	real_find(&real_cond_signal, "pthread_cond_signal", COND_VERSION);
 	real_find(&real_cond_wait, "pthread_cond_wait", COND_VERSION);
 	real_find(&real_cond_timedwait, "pthread_cond_timedwait", COND_VERSION);
+	real_find(&real_cond_clockwait, "pthread_cond_clockwait", NULL);
 	real_find(&real_mutex_lock, "pthread_mutex_lock", NULL);
 	real_find(&real_exit, "_exit", NULL);
 	real_find(&real_setuid, "setuid", NULL);
@@ -366,6 +369,8 @@ EXPORT int pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *mutex,
 
 	if (UNLIKELY(g && process.joined))
 		join_wait(join_self(), g);
+	if (UNLIKELY(process.mutexes) && !g)
+		locks_mutex_free(mutex);
 	if (LIKELY(!g) || self.taking != g)
 		return real_cond_timedwait(cond, mutex, until);
 	if (self.asks && g->holder)
@@ -456,6 +461,8 @@ EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	g = counting.on ? gils_search_cond(cond, true) : NULL;
 	if (g)
 		count_switch(join_self(), g);
+	if (UNLIKELY(process.mutexes))
+		locks_mutex_free(mutex);
 	ret = real_cond_wait(cond, mutex);
 	g = gils_search_cond(cond, true);
 	if (!g)
@@ -463,6 +470,15 @@ EXPORT int pthread_cond_wait(pthread_cond_t *cond, pthread_mutex_t *mutex)
 	count_switched(join_self(), g);
 	record(&self, PRELOAD_SWITCHED, clock_stamp_after(), g);
 	return ret;
+}
+
+/* CPython does not wait for a GIL like this. */
+EXPORT int pthread_cond_clockwait(pthread_cond_t *cond, pthread_mutex_t *mutex, clockid_t clock,
+                                  const struct timespec *until)
+{
+	if (UNLIKELY(process.mutexes))
+		locks_mutex_free(mutex);
+	return real_cond_clockwait(cond, mutex, clock, until);
 }
 
 /* ---- creation */

@@ -40,6 +40,15 @@ static struct {
 	int (*post)(sem_t *sem);
 	int (*init)(sem_t *sem, int shared, unsigned value);
 	int (*destroy)(sem_t *sem);
+	int (*rdlock)(pthread_rwlock_t *lock);
+	int (*wrlock)(pthread_rwlock_t *lock);
+	int (*tryrdlock)(pthread_rwlock_t *lock);
+	int (*trywrlock)(pthread_rwlock_t *lock);
+	int (*timedrdlock)(pthread_rwlock_t *lock, const struct timespec *until);
+	int (*timedwrlock)(pthread_rwlock_t *lock, const struct timespec *until);
+	int (*clockrdlock)(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until);
+	int (*clockwrlock)(pthread_rwlock_t *lock, clockid_t clock, const struct timespec *until);
+	int (*unlock)(pthread_rwlock_t *lock);
 } real;
 
 static __attribute__((constructor, noinline, cold)) void find_real(void)
@@ -50,6 +59,15 @@ static __attribute__((constructor, noinline, cold)) void find_real(void)
 	real_find(&real.post, "sem_post", NULL);
 	real_find(&real.init, "sem_init", NULL);
 	real_find(&real.destroy, "sem_destroy", NULL);
+	real_find(&real.rdlock, "pthread_rwlock_rdlock", NULL);
+	real_find(&real.wrlock, "pthread_rwlock_wrlock", NULL);
+	real_find(&real.tryrdlock, "pthread_rwlock_tryrdlock", NULL);
+	real_find(&real.trywrlock, "pthread_rwlock_trywrlock", NULL);
+	real_find(&real.timedrdlock, "pthread_rwlock_timedrdlock", NULL);
+	real_find(&real.timedwrlock, "pthread_rwlock_timedwrlock", NULL);
+	real_find(&real.clockrdlock, "pthread_rwlock_clockrdlock", NULL);
+	real_find(&real.clockwrlock, "pthread_rwlock_clockwrlock", NULL);
+	real_find(&real.unlock, "pthread_rwlock_unlock", NULL);
 	real_find(&real.trywait, "sem_trywait", NULL);
 }
 
@@ -83,7 +101,7 @@ static inline uint32_t mix(uint64_t address)
 	return (uint32_t)(address * UINT64_C(0x9e3779b97f4a7c15) >> 32);
 }
 
-static inline struct waits *waits_of(const sem_t *sem)
+static inline struct waits *waits_of(const void *sem)
 {
 	return &waits[mix((uintptr_t)sem) % WAITS_BUCKETS];
 }
@@ -92,18 +110,18 @@ static inline struct waits *waits_of(const sem_t *sem)
 #define WAITS_COUNT_BITS 16
 #define WAITS_COUNT_MAX  ((1u << WAITS_COUNT_BITS) - 1)
 
-static inline uint64_t place_of(const sem_t *sem)
+static inline uint64_t place_of(const void *sem)
 {
 	return (uint64_t)(uintptr_t)sem << WAITS_COUNT_BITS;
 }
 
-static inline bool is_place_of(uint64_t place, const sem_t *sem)
+static inline bool is_place_of(uint64_t place, const void *sem)
 {
 	return place && place >> WAITS_COUNT_BITS << WAITS_COUNT_BITS == place_of(sem);
 }
 
 /* Joins the threads that wait for the semaphore. The number of their place, or WAITS_PLACES. */
-static unsigned share_place(struct waits *w, const sem_t *sem)
+static unsigned share_place(struct waits *w, const void *sem)
 {
 	for (unsigned i = 0; i < WAITS_PLACES; i++) {
 		uint64_t place = w->sem[i];
@@ -119,7 +137,7 @@ static unsigned share_place(struct waits *w, const sem_t *sem)
 /* The thread is about to wait. The number of its place, or WAITS_PLACES if there is none: then the
  * post that ends the wait may not be recorded. All threads that wait for one semaphore share a place,
  * so that one lock does not fill a bucket. */
-static unsigned publish(struct waits *w, const sem_t *sem, uint64_t lock)
+static unsigned publish(struct waits *w, const void *sem, uint64_t lock)
 {
 	unsigned shared = w->waiting ? share_place(w, sem) : WAITS_PLACES;
 
@@ -829,7 +847,7 @@ struct method_def {
 
 #define DEF_AT       40 /* of the PyMethodDef in a descriptor */
 #define BASICSIZE_AT 32 /* in a type */
-#define LOCK_SIZE    24 /* of a Lock that is a PyMutex, at MUTEX_AT */
+#define LOCK_SIZE    24 /* of a Lock that is a PyMutex */
 #define METHODS      6
 
 static struct {
@@ -934,41 +952,123 @@ static pid_t owner_of(const pthread_mutex_t *mutex)
 }
 #endif
 
-int locks_take_mutex(pthread_mutex_t *mutex, int (*try)(pthread_mutex_t *),
-                     int (*lock)(pthread_mutex_t *))
+/* A lock of C code that another thread has. @place: of the wait */
+struct wanted {
+	struct self *me;
+	struct waits *bucket;
+	unsigned place;
+	uint64_t lock;
+};
+
+/* False: the wait is not recorded. Afterwards, a release is seen; one that came before has not been recorded, so the
+ * lock has to be tried again. */
+static bool want(struct wanted *ret, const void *lock)
 {
 	struct self *me = join_self();
-	struct waits *w = waits_of((const sem_t *)(const void *)mutex);
-	unsigned place;
-	int ret;
 
 	if (!is_recorded(me) || gils_held(me) || me->taking)
-		return lock(mutex);
+		return false;
+	*ret = (struct wanted){ .me = me, .bucket = waits_of(lock), .lock = (uintptr_t)lock };
 	locks_end_spin(me);
 	stream_put_frame(me, frames_from(nogil_on ? nogil_frame() : me->released_in));
-	place = publish(w, (const sem_t *)(const void *)mutex, (uintptr_t)mutex);
-	/* A release that came before this place was published has not been recorded. */
-	ret = try(mutex);
-	if (ret == EBUSY) {
-		locks_put(me, PRELOAD_LOCK_WAITS, (uintptr_t)mutex, owner_of(mutex), clock_stamp());
-		ret = lock(mutex);
-		locks_put(me,
-		          ret && ret != EOWNERDEAD ? PRELOAD_LOCK_LEFT
-		          : place == WAITS_PLACES  ? PRELOAD_LOCK_MISSED
-		                                   : PRELOAD_LOCK_GOT,
-		          (uintptr_t)mutex, 0, clock_stamp_after());
-	}
-	retract(w, place);
+	ret->place = publish(ret->bucket, lock, ret->lock);
+	return true;
+}
+
+static void begin_wanting(const struct wanted *w, pid_t holder)
+{
+	locks_put(w->me, PRELOAD_LOCK_WAITS, w->lock, holder, clock_stamp());
+}
+
+static int end_wanting(const struct wanted *w, int ret)
+{
+	locks_put(w->me,
+	          ret && ret != EOWNERDEAD  ? PRELOAD_LOCK_LEFT
+	          : w->place == WAITS_PLACES ? PRELOAD_LOCK_MISSED
+	                                     : PRELOAD_LOCK_GOT,
+	          w->lock, 0, clock_stamp_after());
 	return ret;
 }
 
-void locks_mutex_free(const pthread_mutex_t *mutex)
+int locks_take_mutex(pthread_mutex_t *mutex, int (*try)(pthread_mutex_t *),
+                     int (*lock)(pthread_mutex_t *))
 {
-	const sem_t *sem = (const sem_t *)(const void *)mutex;
-	const struct waits *w = waits_of(sem);
+	struct wanted w;
+	int ret;
+
+	if (!want(&w, mutex))
+		return lock(mutex);
+	ret = try(mutex);
+	if (ret == EBUSY) {
+		begin_wanting(&w, owner_of(mutex));
+		ret = end_wanting(&w, lock(mutex));
+	}
+	retract(w.bucket, w.place);
+	return ret;
+}
+
+void locks_mutex_free(const void *mutex)
+{
+	const struct waits *w = waits_of(mutex);
 
 	if (UNLIKELY(w->waiting))
-		posted(w, sem);
+		posted(w, mutex);
+}
+
+/* ---- locks for readers and writers */
+
+/* The thread that writes; 0: threads read, or it is unknown. */
+#ifdef __GLIBC__
+static pid_t writer_of(const pthread_rwlock_t *lock)
+{
+	return __atomic_load_n(&lock->__data.__cur_writer, __ATOMIC_RELAXED);
+}
+#else
+static pid_t writer_of(const pthread_rwlock_t *lock)
+{
+	(void)lock;
+	return 0;
+}
+#endif
+
+#define RWLOCK(name, kind, parameters, ...)                             \
+	EXPORT int pthread_rwlock_##name parameters                     \
+	{                                                               \
+		struct wanted w;                                        \
+		int ret = EBUSY;                                        \
+                                                                        \
+		need_real();                                            \
+		if (UNLIKELY(process.mutexes))                          \
+			ret = real.try##kind(lock);                     \
+		if (LIKELY(!process.mutexes) ||                         \
+		    (ret == EBUSY && !want(&w, lock)))                  \
+			return real.name(__VA_ARGS__);                  \
+		if (ret != EBUSY)                                       \
+			return ret;                                     \
+		ret = real.try##kind(lock);                             \
+		if (ret == EBUSY) {                                     \
+			begin_wanting(&w, writer_of(lock));             \
+			ret = end_wanting(&w, real.name(__VA_ARGS__));  \
+		}                                                       \
+		retract(w.bucket, w.place);                             \
+		return ret;                                             \
+	}
+
+RWLOCK(rdlock, rdlock, (pthread_rwlock_t * lock), lock)
+RWLOCK(wrlock, wrlock, (pthread_rwlock_t * lock), lock)
+RWLOCK(timedrdlock, rdlock, (pthread_rwlock_t * lock, const struct timespec *until), lock, until)
+RWLOCK(timedwrlock, wrlock, (pthread_rwlock_t * lock, const struct timespec *until), lock, until)
+RWLOCK(clockrdlock, rdlock,
+       (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), lock, clock, until)
+RWLOCK(clockwrlock, wrlock,
+       (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), lock, clock, until)
+
+EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)
+{
+	need_real();
+	if (UNLIKELY(process.mutexes))
+		locks_mutex_free(lock);
+	return real.unlock(lock);
 }
 
 EXPORT int sem_init(sem_t *sem, int shared, unsigned value)

@@ -20,8 +20,8 @@ int locks_take_mutex(pthread_mutex_t *mutex, int (*try)(pthread_mutex_t *),
 /* With the GIL: from now on, takes and releases of Locks that are PyMutexes are seen. modules: sys.modules */
 void locks_watch_takes(void *modules);
 
-/* It is about to be unlocked. */
-void locks_mutex_free(const pthread_mutex_t *mutex);
+/* This lock of C code is about to be unlocked, perhaps by a wait for a condition. */
+void locks_mutex_free(const void *mutex);
 
 /* Records an event of the lock at an address. holder: tid of the thread that has it, 0: unknown */
 void locks_put(struct self *me, enum preload_lock_event event, uint64_t lock, pid_t holder,

@@ -30,7 +30,7 @@ enum python_trace {
 /* The names in the option and in the session. */
 extern const char *const python_trace_names[];
 
-/* LOCKS_ALL: mutexes of C code, too */
+/* LOCKS_ALL: locks of C code, too */
 enum locks_kind { LOCKS_PYTHON, LOCKS_ALL };
 
 extern const char *const locks_kind_names[];

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# With --locks all, waits for mutexes of C code are recorded, with the thread that unlocks them, and mutexes
+# With --locks all, waits for locks of C code are recorded, with the thread that unlocks them, and these locks
 # behave as they did; and it is known which thread has a Lock of any version.
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 
@@ -72,6 +72,97 @@ if __name__ == '__main__':
         thread.start()
     for thread in threads:
         thread.join()
+END
+# Locks for readers and writers, and a mutex that a wait for a condition releases: how they behave is printed.
+cat >others.py <<'END'
+import ctypes
+import os
+import threading
+import time
+
+import mutexes
+
+libc, PAST, CLOCK_MONOTONIC = mutexes.libc, ctypes.create_string_buffer(16), 1
+
+
+def made(init, size=64):
+    lock = ctypes.create_string_buffer(size)
+    init(lock, None)
+    return lock
+
+
+def behaves():
+    lock, results = made(libc.pthread_rwlock_init), []
+
+    def tries():
+        results.append(libc.pthread_rwlock_timedrdlock(lock, PAST))
+        results.append(libc.pthread_rwlock_timedwrlock(lock, PAST))
+        if hasattr(libc, 'pthread_rwlock_clockrdlock'):
+            results.append(libc.pthread_rwlock_clockrdlock(lock, CLOCK_MONOTONIC, PAST))
+            results.append(libc.pthread_rwlock_clockwrlock(lock, CLOCK_MONOTONIC, PAST))
+    for take in libc.pthread_rwlock_wrlock, libc.pthread_rwlock_rdlock:
+        before = len(results)
+        results += [take(lock), take(lock)]
+        thread = threading.Thread(target=tries)
+        thread.start()
+        thread.join()
+        results += [libc.pthread_rwlock_unlock(lock) for _ in range(results[before:].count(0))]
+    mutex, condition = made(libc.pthread_mutex_init), made(libc.pthread_cond_init)
+    libc.pthread_mutex_lock(mutex)
+    results.append(libc.pthread_cond_timedwait(condition, mutex, PAST))
+    if hasattr(libc, 'pthread_cond_clockwait'):
+        results.append(libc.pthread_cond_clockwait(condition, mutex, CLOCK_MONOTONIC, PAST))
+    results.append(libc.pthread_mutex_unlock(mutex))
+    print([os.strerror(result) for result in results])
+
+
+def until_asleep(count):
+    times = 0
+    while times < 20:
+        time.sleep(0.001)
+        times = times + 1 if len(tids) == count and all(map(mutexes.sleeps, tids)) else 0
+
+
+def writes():
+    libc.pthread_rwlock_wrlock(rwlock)
+    has.set()
+    until_asleep(2)
+    libc.pthread_rwlock_unlock(rwlock)
+
+
+def reads():
+    has.wait()
+    tids.append(mutexes.tid())
+    libc.pthread_rwlock_rdlock(rwlock)
+    libc.pthread_rwlock_unlock(rwlock)
+
+
+def notices():
+    libc.pthread_mutex_lock(mutex)
+    has.set()
+    until_asleep(2)
+    libc.pthread_cond_timedwait(condition, mutex, PAST)
+    libc.pthread_mutex_unlock(mutex)
+
+
+def wants():
+    has.wait()
+    tids.append(mutexes.tid())
+    libc.pthread_mutex_lock(mutex)
+    libc.pthread_mutex_unlock(mutex)
+
+
+if __name__ == '__main__':
+    behaves()
+    rwlock, mutex = made(libc.pthread_rwlock_init), made(libc.pthread_mutex_init)
+    condition = made(libc.pthread_cond_init)
+    for holds, waits in (writes, reads), (notices, wants):
+        has, tids = threading.Event(), []
+        threads = [threading.Thread(target=f, name=f.__name__) for f in (holds, waits, waits)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 END
 # Two threads that wait for each other until the end.
 cat >dead.py <<'END'
@@ -158,6 +249,18 @@ while read -r version python <&3; do
 	ok "$version: the same without this option" by_library -q --python "$python" --python-trace none \
 		--json python.json -o python.html mutexes.py
 	is "$(waited python.json)" '[]' "$version: records no such wait"
+	"$python" others.py >plain
+	ok "$version: other locks of C code" by_library -q --python "$python" --python-trace none --locks all \
+		--json others.json -o others.html others.py
+	cp out recorded
+	is "$(cat recorded)" "$(cat plain)" "$version: each function behaves as it did"
+	# The second thread of wants waits for both: the one that waits for a condition, and the first.
+	is "$(json others.json 'sorted((t["name"], n[b["released_by_tid"]]) for t in d["threads"]
+		for n in [{t["tid"]: t["name"] for t in d["threads"]}] for b in d["lock_blame"]
+		if b["waiter_tid"] == t["tid"] and n.get(b["released_by_tid"]) in ("writes", "notices")
+		and b["wait_ns"] > 10000000)')" \
+		"[('reads', 'writes'), ('reads', 'writes'), ('wants', 'notices'), ('wants', 'notices')]" \
+		"$version: a writer keeps readers waiting; a wait for a condition releases its mutex"
 	ok "$version: a deadlock" by_library -q --python "$python" --python-trace none --locks all \
 		--json dead.json -o dead.html dead.py
 	is "$(json dead.json '[sorted((t["lock"]["name"], t["lock"]["line"]) for t in l["threads"])
