@@ -126,7 +126,7 @@ static int run_counted(const struct counted_program *counting, const char *folde
 	};
 
 	if (preloading_write_rate(folder, counting->stamp, counting->ns, err) < 0 ||
-	    group_signals_start(group, err) < 0)
+	    preloading_write_offsets(folder, err) < 0 || group_signals_start(group, err) < 0)
 		return -1;
 	if (child_spawn(program, &spec, err) < 0) {
 		error_prefix(err, "%s", spec.file);

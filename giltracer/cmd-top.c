@@ -245,15 +245,14 @@ static json_t *lock_json(const struct usage_thread *t)
 
 static json_t *thread_json(const struct usage_thread *t, bool exact)
 {
-	return json_pack(
-		"{s:I, s:o, s:I, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "tid",
-		(json_int_t)t->tid, "name", text_json(t->name), "gil_of", (json_int_t)t->gil_of,
-		"has_percent", t->has, "waits_percent", t->waits, "runnable_percent", t->runs,
-		"asleep_percent", t->sleeps, "waits_for_tid",
-		t->for_tid ? json_integer(t->for_tid) : json_null(), "waits_for",
-		holders_json(t, exact), "function", text_json(t->function), "file",
-		text_json(t->file), "line", t->line ? json_integer(t->line) : json_null(), "lock",
-		lock_json(t));
+	return json_pack("{s:I, s:o, s:I, s:f, s:f, s:f, s:f, s:o, s:o, s:o, s:o, s:o, s:o}", "tid",
+	                 (json_int_t)t->tid, "name", text_json(t->name), "gil_of",
+	                 (json_int_t)t->gil_of, "has_percent", t->has, "waits_percent", t->waits,
+	                 "runnable_percent", t->runs, "asleep_percent", t->sleeps, "waits_for_tid",
+	                 t->for_tid ? json_integer(t->for_tid) : json_null(), "waits_for",
+	                 holders_json(t, exact), "function", text_json(t->function), "file",
+	                 text_json(t->file), "line", t->line ? json_integer(t->line) : json_null(),
+	                 "lock", lock_json(t));
 }
 
 static void print_json(const struct top *top)

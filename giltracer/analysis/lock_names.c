@@ -4,6 +4,7 @@
 
 #include "analysis/functions.h"
 #include "analysis/locks.h"
+#include "python/waits.h"
 #include "session/session.h"
 #include "trace/stacks.h"
 
@@ -67,10 +68,9 @@ static const struct library *library_of(const struct function *f, const struct s
 
 static bool is_of_library(const struct function *f)
 {
-	for (size_t i = 0; i < sizeof(libraries) / sizeof(*libraries); i++)
-		if (ends_with(f->file, libraries[i].file))
-			return true;
-	return false;
+	const struct python_code code = { .file = f->file, .file_len = strlen(f->file) };
+
+	return python_waits_behind(&code);
 }
 
 static enum lock_kind kind_of_class(const char *name)

@@ -39,7 +39,8 @@ static const char *line_at(struct lock_waits *l, const char *file, uint32_t line
 	while (i < l->sources.n && strcmp(l->sources.v[i].file, file) != 0)
 		i++;
 	if (i == l->sources.n)
-		*vec_push(&l->sources) = (struct lock_source){ file, read_source(l->target->pid, file) };
+		*vec_push(&l->sources) = (struct lock_source){ file,
+			                                       read_source(l->target->pid, file) };
 	at = l->sources.v[i].text;
 	while (at && --line)
 		at = (at = strchr(at, '\n')) ? at + 1 : NULL;
@@ -96,7 +97,8 @@ static bool may_be_same(const char *a, const char *b)
 }
 
 /* Whether the frame executes a line of a block "with EXPRESSION:". */
-static bool is_within(struct lock_waits *l, const struct snapshot_frame *frame, const char *expression)
+static bool is_within(struct lock_waits *l, const struct snapshot_frame *frame,
+                      const char *expression)
 {
 	const char *line = frame->line ? line_at(l, frame->code->file, frame->line) : NULL;
 	const char *text = line ? line_at(l, frame->code->file, 1) : NULL;
@@ -160,7 +162,8 @@ static void look_at_owner(struct lock_waits *l, struct lock_wait *wait)
 	    !memory_u64(pid, type + PYTHON_TYPE_NAME, &text) ||
 	    !memory_read(pid, text, name, sizeof(name)) ||
 	    memcmp(name, PYTHON_RLOCK_NAME, sizeof(name)) != 0 ||
-	    !memory_u64(pid, wait->address + PYTHON_RLOCK_OWNER - PYTHON_LOCK_MUTEX, &owner) || !owner)
+	    !memory_u64(pid, wait->address + PYTHON_RLOCK_OWNER - PYTHON_LOCK_MUTEX, &owner) ||
+	    !owner)
 		return;
 	for (size_t i = 0; i < l->snapshot->threads.n; i++)
 		if (l->snapshot->threads.v[i].ident == owner)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which threads of a snapshot wait for locks of the program, and which threads have these. A thread that waits for a
- * lock sleeps for a futex, and the line that it executes takes the lock. Which thread has the lock is recorded in an
- * RLock alone (from 3.14 on). Of another one, it can be inferred: if the line that one thread executes is in a block of
- * "with" and the same expression, that thread has it.
+ * Which threads of a snapshot wait for locks of the program, and which threads have these. A thread
+ * that waits for a lock sleeps for a futex, and the line that it executes takes the lock. Which
+ * thread has the lock is recorded in an RLock alone (from 3.14 on). Of another one, it can be
+ * inferred: if the line that one thread executes is in a block of "with" and the same expression,
+ * that thread has it.
  */
 #ifndef GILTRACER_LIVE_LOCK_WAITS_H
 #define GILTRACER_LIVE_LOCK_WAITS_H
@@ -37,7 +38,8 @@ struct lock_waits {
 };
 
 /* target and snapshot are borrowed until lock_waits_done. */
-void lock_waits_find(struct lock_waits *ret, const struct target *target, const struct snapshot *snapshot);
+void lock_waits_find(struct lock_waits *ret, const struct target *target,
+                     const struct snapshot *snapshot);
 void lock_waits_done(struct lock_waits *waits);
 
 #endif

@@ -407,6 +407,8 @@ static void convert(struct totals_thread *ret, const struct totals_slot *slot,
 	memcpy(ret->name, slot->name, sizeof(ret->name) - 1);
 	memcpy(ret->holds, slot->holds, sizeof(ret->holds));
 	memcpy(ret->waits, slot->waits, sizeof(ret->waits));
+	for (unsigned i = 0; i < TOTALS_LOCKS; i++)
+		ret->lock_wait_ns[i] = TOTALS_NS(slot->lock_wait[i], mult);
 }
 
 static void read_gils(const struct totals *t, struct totals_snapshot *ret, const struct instant *at)
@@ -551,6 +553,9 @@ static void read_all(struct totals *t, struct totals_snapshot *ret)
 	ret->age_ns = TOTALS_NS(totals_less(at.ticks, t->head.stamp), t->head.mult);
 	ret->left_out = __atomic_load_n(&head->left_out, __ATOMIC_RELAXED);
 	read_gils(t, ret, &at);
+	memcpy(ret->locks, t->map.data + TOTALS_LOCKS_AT, sizeof(ret->locks));
+	for (unsigned i = 0; i < TOTALS_LOCKS; i++)
+		ret->locks[i].where[TOTALS_LOCK_TEXT - 1] = '\0';
 	for (uint32_t i = 0; i < slots; i++)
 		convert(&ret->threads.v[i], &t->copies[i], t, &at);
 }

@@ -41,6 +41,7 @@ struct totals;
  * @tid: of the present or last thread, in the process's namespace; @threads: how many there were
  * @name: any bytes, terminated
  * @holds, @waits: how many completed ones are in each bucket (TOTALS_BUCKET_BITS)
+ * @lock_wait_ns: completed waits for locks of the program, by line
  */
 struct totals_thread {
 	bool used;
@@ -56,6 +57,7 @@ struct totals_thread {
 	uint32_t tid, threads;
 	char name[TOTALS_NAME];
 	uint64_t holds[TOTALS_BUCKETS], waits[TOTALS_BUCKETS];
+	uint64_t lock_wait_ns[TOTALS_LOCKS];
 };
 
 /* @age_ns: time since the first GIL of this entry; 0: none so far. @gone: no GIL at present */
@@ -68,6 +70,7 @@ struct totals_gil_age {
  * @at_ns: the instant, CLOCK_MONOTONIC
  * @age_ns: how long totals have been counted
  * @left_out: threads that are not counted, because the page is full
+ * @locks: the lines that waited for locks
  * @torn: threads that could not be read in a consistent state; their present activity is not
  * included
  * { 0 } is empty; free with totals_snapshot_done.
@@ -77,6 +80,7 @@ struct totals_snapshot {
 	uint64_t left_out;
 	unsigned torn;
 	struct totals_gil_age gils[TOTALS_GILS];
+	struct totals_lock locks[TOTALS_LOCKS];
 	VEC(struct totals_thread) threads;
 };
 

@@ -153,6 +153,26 @@ static void put_wait_for(const struct writer *w, const struct metrics_process *p
 	}
 }
 
+/* Only waits that there were: a group may wait in few of the lines. */
+static void put_lock_waits(const struct writer *w, const struct metrics_process *p)
+{
+	for (size_t g = 0; g < p->groups.n; g++)
+		for (unsigned i = 0; i < TOTALS_LOCKS; i++) {
+			const struct metrics_group *group = &p->groups.v[g];
+			CLEANUP(free) char *line = NULL;
+
+			if (!group->lock_wait_ns[i])
+				continue;
+			line = metrics_label_value(i == TOTALS_LOCK_OTHER
+			                                   ? METRICS_OTHER
+			                                   : p->snapshot.locks[i].where);
+			str_addf(w->out, "%s_total{pid=\"%d\",%s,line=\"%s\"} ", w->name,
+			         (int)p->pid, group->labels, line);
+			add_seconds(w->out, group->lock_wait_ns[i]);
+			str_addc(w->out, '\n');
+		}
+}
+
 static void put_threads(const struct writer *w, const struct metrics_process *p)
 {
 	for (size_t g = 0; g < p->groups.n; g++)
@@ -271,6 +291,7 @@ static void (*const put[FAMILIES])(const struct writer *, const struct metrics_p
 	[FAMILY_WAIT] = put_group_seconds,
 	[FAMILY_WAIT_FOR] = put_wait_for,
 	[FAMILY_KEPT] = put_group_seconds,
+	[FAMILY_LOCK_WAIT] = put_lock_waits,
 	[FAMILY_LIFETIME] = put_group_seconds,
 	[FAMILY_THREADS] = put_threads,
 	[FAMILY_WATCHED] = put_gils,

@@ -205,6 +205,8 @@ static void add_to_group(const struct metrics_process *p, struct metrics_group *
 	for (unsigned i = 0; i < TOTALS_GROUPS; i++)
 		group->wait_for_ns[holder_of(p, group, t->gil, i)] += t->wait_for_ns[i];
 	group->wait_for_ns[METRICS_NOBODY] += t->switch_ns;
+	for (unsigned i = 0; i < TOTALS_LOCKS; i++)
+		group->lock_wait_ns[i] += t->lock_wait_ns[i];
 	group->kept_ns += t->kept_ns;
 	group->life_ns += t->life_ns;
 	group->threads += t->state != TOTALS_ENDED;

@@ -18,7 +18,7 @@
  * others share one. With the series of the process itself, there are at most METRICS_SERIES. */
 #define METRICS_GROUPS 7
 #define METRICS_GILS   4
-#define METRICS_SERIES 200
+#define METRICS_SERIES 264
 
 /* What a group waits for: nobody, each group in its order, all others. */
 #define METRICS_NONE    "none"
@@ -33,6 +33,7 @@
  * @gil: index in gils
  * @hold_ns, @wait_ns, @kept_ns, @life_ns: sums over its threads, including those that have ended
  * @wait_for_ns: wait_ns by holder; the sum is wait_ns
+ * @lock_wait_ns: completed waits for locks, by line of the snapshot
  * @threads: present threads
  */
 struct metrics_group {
@@ -40,6 +41,7 @@ struct metrics_group {
 	uint32_t gil;
 	uint64_t hold_ns, wait_ns, kept_ns, life_ns;
 	uint64_t wait_for_ns[METRICS_HOLDERS];
+	uint64_t lock_wait_ns[TOTALS_LOCKS];
 	unsigned threads;
 };
 

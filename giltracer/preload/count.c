@@ -19,7 +19,9 @@ _Static_assert(sizeof(struct totals_header) <= TOTALS_WAITED_AT, "header");
 _Static_assert(TOTALS_WAITED_AT + TOTALS_WAITED * sizeof(struct totals_waited) <= TOTALS_GILS_AT,
                "for whom threads wait");
 _Static_assert(sizeof(struct totals_waited) % 64 == 0, "lines of the cache");
-_Static_assert(TOTALS_GILS_AT + TOTALS_GILS * sizeof(struct totals_gil) <= TOTALS_SLOTS_AT, "GILs");
+_Static_assert(TOTALS_GILS_AT + TOTALS_GILS * sizeof(struct totals_gil) <= TOTALS_LOCKS_AT, "GILs");
+_Static_assert(TOTALS_LOCKS_AT + TOTALS_LOCKS * sizeof(struct totals_lock) <= TOTALS_SLOTS_AT,
+               "lines that wait for locks");
 _Static_assert(TOTALS_GILS == GILS_MAX, "the table of GILs");
 _Static_assert(sizeof(struct totals_slot) % 64 == 0, "lines of the cache");
 _Static_assert(CHUNK_BYTES % 4096 == 0 && TOTALS_SLOTS_AT % 4096 == 0, "chunks are mapped");
@@ -37,11 +39,14 @@ struct counting counting;
  * @filed: the chunk is in the file; @names: hash of each slot's group of names, 0: unused
  * @groups: number of groups, by GIL
  * @owned: a thread may write to the slot, possibly one that has not called us since an earlier page
+ * @lock_keys: hashes of locks, 0: unused; the first one stays unused
  */
 static struct page {
 	struct totals_header *header;
 	struct totals_waited *waited;
 	struct totals_gil *gils;
+	struct totals_lock *locks;
+	_Atomic uint64_t lock_keys[TOTALS_LOCKS];
 	pthread_key_t key;
 	bool has_key;
 	size_t dir_len;
@@ -55,6 +60,18 @@ static struct page {
 } page;
 
 /* ---- the file */
+
+long count_open_file(const char *name)
+{
+	char path[sizeof(page.path)];
+
+	if (!page.dir_len)
+		return -1;
+	memcpy(path, page.path, page.dir_len);
+	path[page.dir_len] = '/';
+	memcpy(path + page.dir_len + 1, name, strlen(name) + 1);
+	return syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+}
 
 /* where: NULL: anywhere */
 static void *map_part(void *where, int flags, size_t at, size_t bytes)
@@ -105,8 +122,6 @@ static uint64_t measure_rate(void)
 
 static uint64_t find_rate(void)
 {
-	static const char name[] = "/" TOTALS_RATE;
-	char path[sizeof(page.path)];
 	uint64_t mult = 0;
 	long fd;
 
@@ -114,9 +129,7 @@ static uint64_t find_rate(void)
 		return (uint64_t)1 << 32;
 	if (counting.mult)
 		return counting.mult; /* the parent's */
-	memcpy(path, page.path, page.dir_len);
-	memcpy(path + page.dir_len, name, sizeof(name));
-	fd = syscall(SYS_openat, AT_FDCWD, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	fd = count_open_file(TOTALS_RATE);
 	if (fd >= 0) {
 		if (syscall(SYS_read, fd, &mult, sizeof(mult)) != sizeof(mult))
 			mult = 0;
@@ -151,6 +164,7 @@ static void begin(void)
 	page.header = (struct totals_header *)(void *)map;
 	page.waited = (struct totals_waited *)(void *)(map + TOTALS_WAITED_AT);
 	page.gils = (struct totals_gil *)(void *)(map + TOTALS_GILS_AT);
+	page.locks = (struct totals_lock *)(void *)(map + TOTALS_LOCKS_AT);
 	*page.header = head;
 	__atomic_store_n(&page.header->magic, TOTALS_MAGIC, __ATOMIC_RELEASE);
 	counting.mult = head.mult;
@@ -175,15 +189,16 @@ static void begin_in(const char *dir)
 	errno = saved;
 }
 
-void count_begin(void)
+bool count_begin(void)
 {
 	const char *dir;
 
 	if (counting.on || page.dir_len)
-		return;
+		return counting.on;
 	dir = secure_getenv(TOTALS_ENV);
 	if (dir)
 		begin_in(dir);
+	return counting.on;
 }
 
 static void forget_slots(void)
@@ -193,6 +208,9 @@ static void forget_slots(void)
 	page.next = 0;
 	for (unsigned i = 0; i < TOTALS_WAITED; i++)
 		page.groups[i] = 0;
+	for (unsigned i = 0; i < TOTALS_LOCKS; i++)
+		page.lock_keys[i] = 0;
+	frames_forget_places();
 }
 
 bool count_begin_in(const char *dir)
@@ -254,6 +272,45 @@ void count_asked(const struct gil *g)
 {
 	if (counting.on)
 		COUNT_SET(page.gils[g - gils].asked, g->asked_stamp);
+}
+
+/* ---- waits for locks */
+
+static uint64_t hash_text(const char *text)
+{
+	uint64_t hash = 14695981039346656037u;
+
+	while (*text)
+		hash = (hash ^ (uint8_t)*text++) * 1099511628211u;
+	return hash ? hash : 1;
+}
+
+uint32_t count_lock_line(const char *where)
+{
+	uint64_t hash = hash_text(where);
+
+	for (uint32_t i = TOTALS_LOCK_OTHER + 1; i < TOTALS_LOCKS; i++) {
+		uint64_t key = 0;
+
+		if (atomic_compare_exchange_strong(&page.lock_keys[i], &key, hash))
+			strncpy(page.locks[i].where, where, TOTALS_LOCK_TEXT - 1);
+		else if (key != hash)
+			continue;
+		return i;
+	}
+	return TOTALS_LOCK_OTHER;
+}
+
+void count_lock_wait(struct self *me, uint32_t line, uint64_t ticks)
+{
+	struct count c = { .slot = NULL };
+
+	if (me->slot)
+		c = count_open(me, me->slot_gil);
+	if (!c.slot)
+		return;
+	COUNT_ADD(c.slot->lock_wait[line], ticks);
+	count_close(&c);
 }
 
 /* ---- slots */
@@ -515,6 +572,8 @@ static void leave_nursery(struct self *me, const struct gil *g, const char *name
 			COUNT_ADD(to->waits[i], from->waits[i]);
 		for (unsigned i = 0; i < TOTALS_GROUPS; i++)
 			COUNT_ADD(to->wait_for[i], from->wait_for[i]);
+		for (unsigned i = 0; i < TOTALS_LOCKS; i++)
+			COUNT_ADD(to->lock_wait[i], from->lock_wait[i]);
 		if (from->longest_wait > to->longest_wait) {
 			COUNT_SET(to->longest_wait, from->longest_wait);
 			COUNT_SET(to->longest_wait_end, from->longest_wait_end);
@@ -659,6 +718,7 @@ static void unmap(void)
 	page.header = NULL;
 	page.waited = NULL;
 	page.gils = NULL;
+	page.locks = NULL;
 }
 
 /* The thread that forked may hold a GIL. */

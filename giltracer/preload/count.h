@@ -24,8 +24,9 @@ struct count {
 	uint64_t seq;
 };
 
-/* A GIL has been created: this process has a page from now on, if the folder exists. */
-void count_begin(void);
+/* A GIL has been created: this process has a page from now on, if the folder exists. Returns
+ * whether that is so now. */
+bool count_begin(void);
 void count_in_child(void);
 
 /* A program that was already running has a page in this folder from now on, possibly again. False:
@@ -52,6 +53,15 @@ void count_gil_gone(const struct gil *g);
 
 /* The holder of the GIL was asked to release it. Its mutex is locked. */
 void count_asked(const struct gil *g);
+
+/* The number of a line that waits for a lock, or TOTALS_LOCK_OTHER. */
+uint32_t count_lock_line(const char *where);
+
+/* The thread has waited for a lock for this time, in this line. */
+void count_lock_wait(struct self *me, uint32_t line, uint64_t ticks);
+
+/* Opens a file of the folder of pages; negative: there is none. */
+long count_open_file(const char *name);
 
 /* Replaces the thread's slot by one for this GIL; me->slot is NULL if there is none. */
 void count_take_slot(struct self *me, const struct gil *g);

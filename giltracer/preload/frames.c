@@ -12,6 +12,7 @@
  * A thread that waits reads the frames of the thread that runs, from copies that the kernel makes,
  * because the memory may be freed meanwhile. They count if a second reading finds the same frames.
  */
+#include "preload/count.h"
 #include "preload/internal.h"
 
 #include <errno.h>
@@ -61,12 +62,14 @@ static struct {
 	const char *code_type, *str_type, *bytes_type, *none;
 	/* Before 3.9: the thread's state, NULL once it is deleted. A thread that ends frees its state
 	 * before it releases the GIL, whose last holder is then the freed state. */
-	const char *(*tstate)(void), *(*current)(void);
+	const char *(*tstate)(void), *(*current)(void), *(*own)(void);
+	int (*line)(const void *code, int offset);
 	unsigned count;
 	uint32_t head; /* size of the head of an object; its type is the last member */
 	uint32_t first_instruction;
 	size_t frame_size, code_size; /* up to the last member that is used */
 	atomic_uint checked;
+	bool found; /* the layout */
 	_Atomic bool on;
 	atomic_flag lock;
 	struct table functions, lists;
@@ -817,7 +820,8 @@ uint32_t frames_of_holder(const struct gil *g)
 /* published: the table of the interpreter, NULL: it has none */
 bool frames_layout(struct python_layout *layout, const void *published)
 {
-	long fd = process_open_shared(PRELOAD_OFFSETS, O_RDONLY);
+	long fd = process.on ? process_open_shared(PRELOAD_OFFSETS, O_RDONLY)
+	                     : count_open_file(PRELOAD_OFFSETS);
 	struct python_layout other;
 	bool found = false;
 
@@ -868,12 +872,13 @@ static bool find_version(const char *(*get_version)(void), bool free_threaded,
 	return frames_layout(&frames.at, published);
 }
 
-void frames_begin(void *(*symbol)(const char *name))
+/* False: it is not known. */
+static bool find_layout(void *(*symbol)(const char *name))
 {
 	const char *(*get_version)(void);
 
-	if (frames.on || !process.on || !process.control || !process.control->frames)
-		return;
+	if (frames.found)
+		return true;
 	*(void **)&get_version = symbol("Py_GetVersion");
 	frames.code_type = symbol("PyCode_Type");
 	frames.str_type = symbol("PyUnicode_Type");
@@ -882,20 +887,207 @@ void frames_begin(void *(*symbol)(const char *name))
 	if (!find_version(get_version, symbol("_Py_MergeZeroLocalRefcount"),
 	                  symbol("_PyRuntime")) ||
 	    !find_sizes() || !frames.code_type || !frames.str_type || !frames.bytes_type)
-		return;
+		return false;
 	frames.head = frames.at.frame[FRAME_TYPE] + (uint32_t)sizeof(void *);
 	if (!frames.at.holder_is_current)
 		*(void **)&frames.tstate = symbol("PyGILState_GetThisThreadState");
 	*(void **)&frames.current = symbol("PyThreadState_GetUnchecked");
 	if (!frames.current)
 		*(void **)&frames.current = symbol("_PyThreadState_UncheckedGet");
+	*(void **)&frames.own = symbol("PyGILState_GetThisThreadState");
+	*(void **)&frames.line = symbol("PyCode_Addr2Line");
 	/* PyTypeObject.tp_basicsize: from 3.11 on, the instructions follow the object. */
 	frames.first_instruction = u32_at(frames.code_type,
 	                                  frames.head + 2 * (uint32_t)sizeof(void *));
+	frames.found = frames.at.holder_is_current || frames.tstate;
+	return frames.found;
+}
+
+void frames_begin(void *(*symbol)(const char *name))
+{
+	if (frames.on || !process.on || !process.control || !process.control->frames ||
+	    !find_layout(symbol))
+		return;
 	frames.count = process.control->frames < PRELOAD_FRAMES_MAX ? process.control->frames
 	                                                            : PRELOAD_FRAMES_MAX;
-	frames.on = (frames.at.holder_is_current || frames.tstate) &&
-	            table_make(&frames.functions, FUNCTIONS) && table_make(&frames.lists, LISTS);
+	frames.on = table_make(&frames.functions, FUNCTIONS) && table_make(&frames.lists, LISTS);
+}
+
+/* ---- where threads wait for locks, for the page of totals */
+
+#define PLACES_BITS 8
+#define PLACE_BITS  16 /* of an entry; the others are of its key */
+
+/* What is known of an instruction of a code object, by hash. */
+enum place {
+	PLACE_LINE = 0xff, /* number of the line in the page of totals; all bits: it has none yet */
+	PLACE_WAIT_AT = 8, /* enum python_wait, if it is the innermost frame */
+	PLACE_TURN = 1 << 10,   /* python_calls_for_turn() */
+	PLACE_BEHIND = 1 << 11, /* python_waits_behind() */
+	PLACE_OWN = 1 << 12,    /* a frame of the interpreter itself */
+};
+
+static _Atomic uint64_t places[1 << PLACES_BITS];
+
+void frames_forget_places(void)
+{
+	for (unsigned i = 0; i < 1 << PLACES_BITS; i++)
+		places[i] = 0;
+}
+
+void frames_count_locks(void *(*symbol)(const char *name))
+{
+	find_layout(symbol);
+}
+
+/* CPython computes it from the code object alone, which exists as long as the frame. */
+static uint32_t line_in(const struct python_code *code, int32_t offset)
+{
+	int line = frames.line ? frames.line(code->data, offset) : 0;
+
+	return line > 0 ? (uint32_t)line : 0;
+}
+
+/* FUNCTION (FILE:LINE), without the folder. */
+static uint32_t line_number(const struct python_code *code, uint32_t line)
+{
+	char where[TOTALS_LOCK_TEXT], *at = where;
+	const char *end = code->file + code->file_len, *file = end;
+	size_t room = sizeof(where) - 16,
+	       len = code->name_len < room / 2 ? code->name_len : room / 2;
+
+	while (file > code->file && file[-1] != '/')
+		file--;
+	at = memcpy(at, code->name, len);
+	at += len;
+	*at++ = ' ';
+	*at++ = '(';
+	len = (size_t)(end - file) < room / 2 - 2 ? (size_t)(end - file) : room / 2 - 2;
+	memcpy(at, file, len);
+	at += len;
+	*at++ = ':';
+	at = process_put_number(at, line);
+	*at++ = ')';
+	*at = '\0';
+	return count_lock_line(where);
+}
+
+struct place_texts {
+	char name[256], file[1024];
+};
+
+static struct python_code code_of_step(const struct step *step, struct place_texts *texts)
+{
+	return (struct python_code){
+		.name = texts->name,
+		.file = texts->file,
+		.name_len = put_str(texts->name, sizeof(texts->name), step->name, false),
+		.file_len = put_str(texts->file, sizeof(texts->file), step->file, false),
+		.line = line_in,
+		.data = step->code,
+	};
+}
+
+static uint64_t describe_place(const struct step *step)
+{
+	struct place_texts texts;
+	const struct python_code code = code_of_step(step, &texts);
+
+	if (is_own(texts.name, code.name_len, step->line))
+		return PLACE_OWN;
+	return PLACE_LINE |
+	       (uint64_t)python_wait_in(&code, offset_in(step->code, step->instruction))
+	               << PLACE_WAIT_AT |
+	       (python_calls_for_turn(&code) ? PLACE_TURN : 0) |
+	       (python_waits_behind(&code) ? PLACE_BEHIND : 0);
+}
+
+/* @entry: of the table, with its key */
+struct placed {
+	struct step step;
+	_Atomic uint64_t *entry;
+	uint64_t place;
+};
+
+static void find_place(struct placed *p)
+{
+	/* A thread that was preempted may still put a number of an earlier page there. */
+	const uint64_t key = mix(mix(identity(&p->step), p->step.instruction), process.recording)
+	                     << PLACE_BITS;
+
+	p->entry = &places[(key >> PLACE_BITS) % (1 << PLACES_BITS)];
+	p->place = atomic_load_explicit(p->entry, memory_order_relaxed);
+	if (p->place && p->place >> PLACE_BITS << PLACE_BITS == key)
+		return;
+	p->place = describe_place(&p->step) | key;
+	atomic_store_explicit(p->entry, p->place, memory_order_relaxed);
+}
+
+/* Goes from *frame outwards to a function of the program or its libraries. False: there is none. */
+static bool next_place(struct placed *ret, const char **frame)
+{
+	for (unsigned i = 0; frames.found && i < STEPS_MAX && can_read(*frame); i++) {
+		const char *code = pointer_at(*frame, frames.at.frame[FRAME_CODE]);
+		bool seen = see(&ret->step, code, instruction_of(*frame));
+
+		*frame = pointer_at(*frame, frames.at.frame[FRAME_PREVIOUS]);
+		if (!seen)
+			return false;
+		if (!ret->step.has_code)
+			continue;
+		find_place(ret);
+		if (!(ret->place & PLACE_OWN))
+			return true;
+	}
+	return false;
+}
+
+const char *frames_without_gil(void)
+{
+	const char *tstate = frames.found && frames.own ? frames.own() : NULL;
+
+	return tstate ? frame_in(tstate) : NULL;
+}
+
+enum python_wait frames_lock_wait(const char *frame)
+{
+	enum python_wait wait = PYTHON_WAIT_ANY;
+	int saved = errno;
+	struct placed p;
+
+	if (next_place(&p, &frame)) {
+		wait = (enum python_wait)(p.place >> PLACE_WAIT_AT & 3);
+		if (next_place(&p, &frame) && p.place & PLACE_TURN)
+			wait = PYTHON_WAIT_TURN;
+	}
+	errno = saved;
+	return wait;
+}
+
+uint32_t frames_lock_line(const char *frame)
+{
+	uint32_t line = TOTALS_LOCK_OTHER;
+	int saved = errno;
+	struct placed p;
+	bool found;
+
+	while ((found = next_place(&p, &frame)) && p.place & PLACE_BEHIND)
+		continue;
+	if (found)
+		frames.checked++;
+	if (found && (p.place & PLACE_LINE) == PLACE_LINE) {
+		struct place_texts texts;
+		const struct python_code code = code_of_step(&p.step, &texts);
+
+		line = line_number(&code,
+		                   line_in(&code, offset_in(p.step.code, p.step.instruction)));
+		atomic_store_explicit(p.entry, (p.place & ~(uint64_t)PLACE_LINE) | line,
+		                      memory_order_relaxed);
+	} else if (found) {
+		line = p.place & PLACE_LINE;
+	}
+	errno = saved;
+	return line;
 }
 
 /* A forked child, or another recording, has its own log, which must contain all functions again. */

@@ -178,6 +178,8 @@ void gils_found(pthread_mutex_t *mutex, pthread_cond_t *cond, pthread_cond_t *sw
 	struct gil *g;
 
 	frames_begin(gils_symbol);
+	if (counting.on)
+		frames_count_locks(gils_symbol);
 	nogil_begin(gils_symbol);
 	add(mutex, cond, switch_cond);
 	g = gils_search_mutex(mutex);
@@ -250,8 +252,8 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 	frames_begin(gils_symbol);
 	nogil_begin(gils_symbol);
 	locks_begin(gils_symbol);
-	if (process_use() != PRELOAD_USE_HELD)
-		count_begin();
+	if (process_use() != PRELOAD_USE_HELD && count_begin())
+		frames_count_locks(gils_symbol);
 	add(me->mutex[0].object, me->cond.object, cond);
 	calls_watch_start(gils_symbol);
 }

@@ -22,6 +22,7 @@
 
 #include "preload/format.h"
 #include "python/layout.h"
+#include "python/waits.h"
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -151,7 +152,8 @@ struct spin {
  * @was_counted: it has had a slot before; @named: under the program's name for it; @names: how many the
  * observer had told when its own was sought
  * @has_had_gil: it is one of Python's threads; @stops: it has stopped the world, or is about to;
- * @released_in: without a GIL: its innermost frame, which exists until it takes the GIL again; NULL: unknown
+ * @released_in: without a GIL: its innermost frame, which exists until it takes the GIL again;
+ * NULL: unknown
  * @took: the semaphores that it took last, the last one first, and has not posted since; NULL: none
  * @putting_lock: it writes the two records of an event of a lock
  * @waits_for_import: its request of the GIL was recorded as a wait for a lock, see nogil_import()
@@ -227,8 +229,8 @@ void real_unlock(pthread_mutex_t *mutex);
  * one. *ret is unchanged if there is none. */
 void real_find(void *ret, const char *name, const char *version);
 
-/* Our functions, terminated by a name of NULL. @needed: any CPython calls it; @nogil: its calls tell something
- * in free-threaded builds only */
+/* Our functions, terminated by a name of NULL. @needed: any CPython calls it; @nogil: its calls
+ * tell something in free-threaded builds only */
 struct interposed {
 	const char *name;
 	void *function;
@@ -276,7 +278,8 @@ void gils_mutex_gone(pthread_mutex_t *mutex);
 void gils_cond_made(pthread_cond_t *cond, const char *caller);
 void gils_in_child(void);
 
-/* Of an earlier recording of a program that was already running, whose interpreters may have ended since. */
+/* Of an earlier recording of a program that was already running, whose interpreters may have ended
+ * since. */
 void gils_forget(void);
 
 /* Writes all of them to the log again. */
@@ -297,8 +300,8 @@ void *gils_symbol(const char *name);
 /* CPython has created a GIL; symbol() finds CPython's symbols. */
 void frames_begin(void *(*symbol)(const char *name));
 
-/* The number of the stack of the thread that is about to release the GIL, whose innermost frame is this one;
- * 0: unknown. */
+/* The number of the stack of the thread that is about to release the GIL, whose innermost frame is
+ * this one; 0: unknown. */
 uint32_t frames_now(struct gil *g, const char *frame);
 
 /* The number of the stack of the thread that holds the GIL, for another thread that has locked the
@@ -319,6 +322,21 @@ const char *frames_innermost(const struct gil *g);
 
 /* The innermost frame of this thread, at any time; NULL: unknown. */
 const char *frames_running(const struct self *me);
+
+/* The innermost frame of this thread, which has released the GIL; NULL: unknown. For what is rare:
+ * while recording, struct self has it. */
+const char *frames_without_gil(void);
+
+/* What this thread waits for, whose innermost frame this is, as far as its frames tell; and the
+ * number of its line in the page of totals. */
+enum python_wait frames_lock_wait(const char *frame);
+uint32_t frames_lock_line(const char *frame);
+
+/* The process counts, and symbol() finds CPython's symbols: finds the layout of frames. */
+void frames_count_locks(void *(*symbol)(const char *name));
+
+/* The page of totals is another one. */
+void frames_forget_places(void);
 
 /* Copies memory that may not be mapped, or that other threads may free. */
 bool frames_copy(void *ret, const char *from, size_t size);
@@ -360,8 +378,8 @@ static inline uintptr_t stream_self(const struct self *me)
 /* The thread with a stream whose stream_self() is this; 0: unknown. */
 pid_t stream_thread(uintptr_t self);
 
-/* Creates a thread by libc's pthread_create, here given, so that the thread knows its creator. python: it is
- * one of a free-threaded CPython, and is recorded from its beginning on. */
+/* Creates a thread by libc's pthread_create, here given, so that the thread knows its creator.
+ * python: it is one of a free-threaded CPython, and is recorded from its beginning on. */
 int stream_create_thread(int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *),
                                        void *),
                          pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
@@ -374,8 +392,8 @@ void stream_in_child(void);
 void stream_again(void);
 void stream_forget(struct self *me);
 
-/* Returns the record; NULL: there is no room for it. A signal handler may interrupt this function and write
- * records of its own. */
+/* Returns the record; NULL: there is no room for it. A signal handler may interrupt this function
+ * and write records of its own. */
 static inline uint64_t *stream_put(struct self *me, enum preload_type type, uint64_t number)
 {
 	uint64_t *at;
@@ -515,8 +533,8 @@ bool process_log(const struct preload_entry *entry, const void *text, size_t len
 bool process_log2(const struct preload_entry *entry, const void *text, size_t len, const void *more,
                   size_t more_len);
 
-/* Begins a new log, without GILs, functions and frames; the previous one stays until the next time. False:
- * impossible. */
+/* Begins a new log, without GILs, functions and frames; the previous one stays until the next time.
+ * False: impossible. */
 bool process_renew_log(void);
 
 /* Appends text to a file that all processes share. */
@@ -618,8 +636,8 @@ static inline bool join_is_locked(const struct gil *g)
 	                       __ATOMIC_RELAXED) != 0;
 }
 
-/* ---- moments.c: long waits and holds, of which a flight recorder is to report. Called with the mutex of
- * the GIL locked, if process.watches */
+/* ---- moments.c: long waits and holds, of which a flight recorder is to report. Called with the
+ * mutex of the GIL locked, if process.watches */
 
 /* The thread has waited until stamp, or still waits then. */
 void moments_waited(struct self *me, uint64_t stamp, bool ended);

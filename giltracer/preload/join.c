@@ -333,7 +333,7 @@ static const char *begin(const char *dir)
 	/* Only from then on may a thread find that the recording is over, and end it: the trials of
 	 * locks_begin() need our functions. */
 	if (!why) {
-		if (process.on)
+		if (process.on || counting.on)
 			locks_begin(gils_symbol);
 		process.joined = true;
 	}

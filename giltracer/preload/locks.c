@@ -26,6 +26,7 @@
 #include <unistd.h>
 
 #include "preload/calls_python.h"
+#include "preload/count.h"
 #include "preload/internal.h"
 #include "preload/nogil.h"
 
@@ -354,13 +355,15 @@ static bool is_rlock_type(const char *type)
 	return type == rlocks.type;
 }
 
-/* The thread that has the lock, if it is an RLock; 0: unknown. Not every PyMutex is part of an object. */
+/* The thread that has the lock, if it is an RLock; 0: unknown. Not every PyMutex is part of an
+ * object. */
 static pid_t rlock_holder(uint64_t lock)
 {
 	const char *mutex = (const char *)(uintptr_t)lock;
 	uintptr_t owner;
 
-	if (nogil_on || lock % PAGE < PYTHON_LOCK_MUTEX || PAGE - lock % PAGE < OWNER_AT + sizeof(owner) ||
+	if (nogil_on || lock % PAGE < PYTHON_LOCK_MUTEX ||
+	    PAGE - lock % PAGE < OWNER_AT + sizeof(owner) ||
 	    /* The type is the last member of the header of an object. */
 	    !is_rlock_type(*((const char *const *)(const void *)mutex - 1)))
 		return 0;
@@ -484,13 +487,20 @@ static inline bool is_recorded(struct self *me)
 	return process.on && me->has_had_gil;
 }
 
+/* Whether its waits are added to the page of totals. */
+static inline bool is_counted(const struct self *me)
+{
+	return UNLIKELY(counting.on) && me->slot;
+}
+
 /* ---- the order in which a thread takes two locks */
 
 #define PAIRS_BITS 10
 
 /*
- * Pairs that have been recorded, by hash, for the first two threads that took them: whatever thread takes a pair the
- * other way round, one of these is another one. A pair may take the place of another one, which is then recorded again.
+ * Pairs that have been recorded, by hash, for the first two threads that took them: whatever thread
+ * takes a pair the other way round, one of these is another one. A pair may take the place of
+ * another one, which is then recorded again.
  * @first: tid of the first thread; 0: two are recorded
  */
 static struct {
@@ -633,13 +643,17 @@ __asm__(".text\n"
 
 #endif
 
-/* A wait for the lock at an address. @bucket: NULL: it is not recorded */
+/* A wait for the lock at an address. @bucket: NULL: it is neither recorded nor counted;
+ * @counted_from: if it is counted: its beginning; 0: it is not; @may_be_signal: that is known at
+ * its end */
 struct wait {
 	struct self *me;
 	struct waits *bucket;
 	unsigned place;
 	uint64_t lock;
-	bool stops; /* for other threads to stop */
+	bool records, stops; /* for other threads to stop */
+	bool may_be_signal;
+	uint64_t counted_from;
 };
 
 /* Whether a parked thread waits for a PyMutex: that has an argument for the thread that unlocks it,
@@ -673,6 +687,40 @@ static enum preload_lock_event examine(struct wait *w, const sem_t *sem)
 	                                                        : PRELOAD_LOCK_WAITS;
 }
 
+/* The innermost frame of this thread, which waits; NULL: unknown. */
+static inline const char *innermost(const struct self *me)
+{
+	if (nogil_on)
+		return nogil_frame();
+	return me->released_in || process.on ? me->released_in : frames_without_gil();
+}
+
+/* The same rules as those of the reader, trace/preload/stream.c. */
+static void begin_count(struct wait *w, enum preload_lock_event event, uint64_t stamp)
+{
+	const enum python_wait wait = frames_lock_wait(innermost(w->me));
+	bool turn = wait == PYTHON_WAIT_TURN;
+
+	switch (event) {
+	case PRELOAD_LOCK_IDLES:
+		if (!turn)
+			return;
+		break;
+	case PRELOAD_LOCK_PARKS:
+		if (wait == PYTHON_WAIT_SIGNAL || wait == PYTHON_WAIT_NOTICE)
+			return;
+		break;
+	case PRELOAD_LOCK_WAITS:
+		if (wait == PYTHON_WAIT_SIGNAL)
+			return;
+		w->may_be_signal = !turn;
+		break;
+	default:
+		return;
+	}
+	w->counted_from = stamp;
+}
+
 /* Whether the semaphore was taken without waiting. */
 static inline bool was_free(sem_t *sem)
 {
@@ -703,13 +751,17 @@ static __attribute__((noinline)) bool begin_wait(struct wait *w, sem_t *sem)
 		end_trial(spin_trial);
 		return false;
 	}
-	if (!is_recorded(w->me))
+	w->records = is_recorded(w->me);
+	w->counted_from = 0;
+	w->stops = false;
+	if (!w->records && !is_counted(w->me))
 		return false;
 	locks_end_spin(w->me);
 	event = examine(w, sem);
 	if (!w->lock)
 		return false;
-	stream_put_frame(w->me, frames_from(nogil_on ? nogil_frame() : w->me->released_in));
+	if (w->records)
+		stream_put_frame(w->me, frames_from(innermost(w->me)));
 	w->bucket = waits_of(sem);
 	w->place = publish(w->bucket, sem,
 	                   event == PRELOAD_LOCK_STOPPED ? w->lock | IS_WORLD : w->lock);
@@ -719,6 +771,10 @@ static __attribute__((noinline)) bool begin_wait(struct wait *w, sem_t *sem)
 		return true;
 	}
 	stamp = clock_stamp();
+	if (is_counted(w->me))
+		begin_count(w, event, stamp);
+	if (!w->records)
+		return false;
 	locks_put(w->me, event, w->lock,
 	          event == PRELOAD_LOCK_WAITS   ? holder_of(sem)
 	          : event == PRELOAD_LOCK_PARKS ? mutex_holder(w->lock)
@@ -746,6 +802,7 @@ static void look_at_late(struct self *me)
 static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t *sem, int ret)
 {
 	enum preload_lock_event event = ret ? PRELOAD_LOCK_LEFT : PRELOAD_LOCK_GOT;
+	uint64_t stamp;
 
 	if (ret == 0)
 		note_taken(sem);
@@ -753,7 +810,11 @@ static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t 
 		return ret;
 	if (ret == 0 && w->place == WAITS_PLACES)
 		event = PRELOAD_LOCK_MISSED;
-	locks_put(w->me, event, w->lock, 0, clock_stamp_after());
+	stamp = clock_stamp_after();
+	if (w->records)
+		locks_put(w->me, event, w->lock, 0, stamp);
+	if (w->counted_from && !(w->may_be_signal && is_signal(sem)) && stamp > w->counted_from)
+		count_lock_wait(w->me, frames_lock_line(innermost(w->me)), stamp - w->counted_from);
 	retract(w->bucket, w->place);
 	if (w->stops && ret)
 		look_at_late(w->me);
@@ -801,11 +862,16 @@ EXPORT int sem_trywait(sem_t *sem)
 static __attribute__((noinline)) void posted(const struct waits *w, const sem_t *sem)
 {
 	struct self *me = join_self();
-	uint64_t lock = is_recorded(me) ? awaited(w, sem) : 0, stamp;
+	const bool records = is_recorded(me);
+	uint64_t lock = records || is_counted(me) ? awaited(w, sem) : 0, stamp;
 	bool signal = lock == (uintptr_t)sem && is_taken_by_other(sem, me);
 	int saved = errno;
 
 	if (!lock)
+		return;
+	if (signal)
+		atomic_store_explicit(signal_entry(sem), sem, memory_order_relaxed);
+	if (!records)
 		return;
 	locks_end_spin(me);
 	/* The hold goes on after the lock is released, and may end in another function. */
@@ -817,8 +883,6 @@ static __attribute__((noinline)) void posted(const struct waits *w, const sem_t 
 	}
 	locks_put(me, signal ? PRELOAD_LOCK_SIGNALS : PRELOAD_LOCK_POSTS, lock & ~IS_WORLD, 0,
 	          stamp);
-	if (signal)
-		atomic_store_explicit(signal_entry(sem), sem, memory_order_relaxed);
 	errno = saved;
 }
 
@@ -960,8 +1024,8 @@ struct wanted {
 	uint64_t lock;
 };
 
-/* False: the wait is not recorded. Afterwards, a release is seen; one that came before has not been recorded, so the
- * lock has to be tried again. */
+/* False: the wait is not recorded. Afterwards, a release is seen; one that came before has not been
+ * recorded, so the lock has to be tried again. */
 static bool want(struct wanted *ret, const void *lock)
 {
 	struct self *me = join_self();
@@ -970,7 +1034,7 @@ static bool want(struct wanted *ret, const void *lock)
 		return false;
 	*ret = (struct wanted){ .me = me, .bucket = waits_of(lock), .lock = (uintptr_t)lock };
 	locks_end_spin(me);
-	stream_put_frame(me, frames_from(nogil_on ? nogil_frame() : me->released_in));
+	stream_put_frame(me, frames_from(innermost(me)));
 	ret->place = publish(ret->bucket, lock, ret->lock);
 	return true;
 }
@@ -983,7 +1047,7 @@ static void begin_wanting(const struct wanted *w, pid_t holder)
 static int end_wanting(const struct wanted *w, int ret)
 {
 	locks_put(w->me,
-	          ret && ret != EOWNERDEAD  ? PRELOAD_LOCK_LEFT
+	          ret && ret != EOWNERDEAD   ? PRELOAD_LOCK_LEFT
 	          : w->place == WAITS_PLACES ? PRELOAD_LOCK_MISSED
 	                                     : PRELOAD_LOCK_GOT,
 	          w->lock, 0, clock_stamp_after());
@@ -1031,27 +1095,26 @@ static pid_t writer_of(const pthread_rwlock_t *lock)
 }
 #endif
 
-#define RWLOCK(name, kind, parameters, ...)                             \
-	EXPORT int pthread_rwlock_##name parameters                     \
-	{                                                               \
-		struct wanted w;                                        \
-		int ret = EBUSY;                                        \
-                                                                        \
-		need_real();                                            \
-		if (UNLIKELY(process.mutexes))                          \
-			ret = real.try##kind(lock);                     \
-		if (LIKELY(!process.mutexes) ||                         \
-		    (ret == EBUSY && !want(&w, lock)))                  \
-			return real.name(__VA_ARGS__);                  \
-		if (ret != EBUSY)                                       \
-			return ret;                                     \
-		ret = real.try##kind(lock);                             \
-		if (ret == EBUSY) {                                     \
-			begin_wanting(&w, writer_of(lock));             \
-			ret = end_wanting(&w, real.name(__VA_ARGS__));  \
-		}                                                       \
-		retract(w.bucket, w.place);                             \
-		return ret;                                             \
+#define RWLOCK(name, kind, parameters, ...)                                        \
+	EXPORT int pthread_rwlock_##name parameters                                \
+	{                                                                          \
+		struct wanted w;                                                   \
+		int ret = EBUSY;                                                   \
+                                                                                   \
+		need_real();                                                       \
+		if (UNLIKELY(process.mutexes))                                     \
+			ret = real.try##kind(lock);                                \
+		if (LIKELY(!process.mutexes) || (ret == EBUSY && !want(&w, lock))) \
+			return real.name(__VA_ARGS__);                             \
+		if (ret != EBUSY)                                                  \
+			return ret;                                                \
+		ret = real.try##kind(lock);                                        \
+		if (ret == EBUSY) {                                                \
+			begin_wanting(&w, writer_of(lock));                        \
+			ret = end_wanting(&w, real.name(__VA_ARGS__));             \
+		}                                                                  \
+		retract(w.bucket, w.place);                                        \
+		return ret;                                                        \
 	}
 
 RWLOCK(rdlock, rdlock, (pthread_rwlock_t * lock), lock)

@@ -10,6 +10,7 @@
  *	0                 struct totals_header
  *	TOTALS_WAITED_AT  struct totals_waited[TOTALS_WAITED], of the first GILs
  *	TOTALS_GILS_AT    struct totals_gil[TOTALS_GILS]
+ *	TOTALS_LOCKS_AT   struct totals_lock[TOTALS_LOCKS], where threads wait for locks
  *	TOTALS_SLOTS_AT   struct totals_slot[header.slots]; the file grows
  *
  * Slots. A thread has a slot from its first use of a GIL to its end, and only this thread writes to
@@ -60,14 +61,15 @@
  * counts. preload_control.names is the number of entries. */
 #define TOTALS_NAMES "tids"
 
-#define TOTALS_MAGIC   0x32746f746c746c67 /* "gltltot2" */
+#define TOTALS_MAGIC   0x33746f746c746c67 /* "gltltot3" */
 #define TOTALS_GILS    256
 #define TOTALS_NAME    64
 #define TOTALS_BUCKETS 32
 
 #define TOTALS_WAITED_AT 256
 #define TOTALS_GILS_AT   4096
-#define TOTALS_SLOTS_AT  12288
+#define TOTALS_LOCKS_AT  12288
+#define TOTALS_SLOTS_AT  16384
 #define TOTALS_CHUNK     64 /* slots by which the file grows */
 #define TOTALS_SLOTS     8192
 
@@ -80,6 +82,11 @@
 #define TOTALS_NOBODY 0 /* the GIL was free */
 #define TOTALS_OTHERS \
 	(TOTALS_GROUPS - 1) /* all groups after the first ones, and threads without a name yet */
+
+/* Lines of the program that wait for its locks. */
+#define TOTALS_LOCKS      8
+#define TOTALS_LOCK_TEXT  128
+#define TOTALS_LOCK_OTHER 0 /* all lines after the first ones, and unknown ones */
 
 /* Bucket i counts durations of less than 2^(TOTALS_BUCKET_BITS + i) ns that are in no earlier
  * bucket; the last bucket counts all others. */
@@ -150,6 +157,12 @@ struct totals_waited {
 	uint64_t fill[5];
 };
 
+/* A line, as FUNCTION (FILE:LINE), terminated; "": none so far. It is complete before a wait for it
+ * is counted. */
+struct totals_lock {
+	char where[TOTALS_LOCK_TEXT];
+};
+
 enum totals_state {
 	TOTALS_ENDED, /* no thread has the slot */
 	TOTALS_FREE,  /* neither holds the GIL nor waits */
@@ -173,6 +186,8 @@ enum totals_state {
  * this wait
  * @wait_for: wait by group; @seen: totals_waited.held at the beginning of the wait
  * @holds, @waits: histograms of completed ones; switch waits are not in waits
+ * @lock_wait: completed waits for locks, by line: that a wait is for a lock, and not for a signal,
+ * may be known only when it ends
  */
 struct totals_slot {
 	uint64_t seq;
@@ -196,6 +211,7 @@ struct totals_slot {
 	uint64_t wait_for[TOTALS_GROUPS], seen[TOTALS_GROUPS];
 	uint64_t holds[TOTALS_BUCKETS];
 	uint64_t waits[TOTALS_BUCKETS];
+	uint64_t lock_wait[TOTALS_LOCKS];
 };
 
 #endif

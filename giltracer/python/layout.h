@@ -87,8 +87,8 @@ enum python_call_key {
 #define PYTHON_GIL_SIZE         0xd0
 #define PYTHON_GIL_AFTER_ON     8
 
-/* Objects of _thread with a GIL, from 3.14 on: the PyMutex of a lock, and in an RLock the pthread_t of the thread that
- * has it; 0: none. PyTypeObject.tp_name, of all versions. */
+/* Objects of _thread with a GIL, from 3.14 on: the PyMutex of a lock, and in an RLock the pthread_t
+ * of the thread that has it; 0: none. PyTypeObject.tp_name, of all versions. */
 #define PYTHON_LOCK_MUTEX  16
 #define PYTHON_RLOCK_OWNER 24
 #define PYTHON_RLOCK_NAME  "_thread.RLock"
@@ -152,9 +152,10 @@ void python_layout_init(struct python_layout *ret, unsigned major, unsigned mino
 #define PYTHON_TABLE_SIZE 1024
 
 /*
- * Takes frame and memory from the table (_Py_DebugOffsets), whose contents are untrusted. Where the table
- * has no such offset, the layout's own one remains, if it has one. Returns false, and changes nothing, if
- * it is not the table of this version and build, or if an offset is outside of its struct.
+ * Takes frame and memory from the table (_Py_DebugOffsets), whose contents are untrusted. Where the
+ * table has no such offset, the layout's own one remains, if it has one. Returns false, and changes
+ * nothing, if it is not the table of this version and build, or if an offset is outside of its
+ * struct.
  */
 bool python_layout_from_table(struct python_layout *layout, const void *table, size_t size);
 

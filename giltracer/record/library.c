@@ -326,11 +326,10 @@ char *preloading_variable(const char *library)
 
 /* ---- files that the library reads from its folder */
 
-/* A child may run another version of Python than the program. */
-static int write_offsets(const struct preloading *p, struct error *err)
+int preloading_write_offsets(const char *to, struct error *err)
 {
 	CLEANUP(free) char *folder = NULL;
-	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_OFFSETS, p->folder);
+	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_OFFSETS, to);
 	CLEANUP(closedir) DIR *dir = NULL;
 	CLEANUP(fclose) FILE *out = fopen(path, "wxe"); /* x: no link is followed */
 	struct dirent *entry;
@@ -416,7 +415,7 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 	                      p->folder);
 	if (plan->bootstrap && write_own(p, plan->bootstrap, err) < 0)
 		return -1;
-	if (write_offsets(p, err) < 0)
+	if (preloading_write_offsets(p->folder, err) < 0)
 		return -1;
 	return map_control(p, plan, err);
 }

@@ -106,6 +106,10 @@ int preloading_prepare(struct preloading *p, const struct preloading_plan *plan,
 /* The folder for files of the session that others read while the program runs. */
 const char *preloading_session(const struct preloading *p, const char *dir);
 
+/* Writes where each CPython has its frames to this folder, for the library; a child may run another
+ * version of Python than the program. */
+int preloading_write_offsets(const char *folder, struct error *err);
+
 /* LD_PRELOAD=…, in addition to the variable's present value; the caller frees it. */
 char *preloading_variable(const char *library);
 

@@ -15,23 +15,46 @@ ok 'each alert fires when it should' promtool test rules "$share/rules-test.yaml
 ok 'the example is a configuration' promtool check config "$share/prometheus.yaml"
 want microhttpd 'a real Prometheus' || done_testing
 
-# served NAME: serve the metrics of hog.py NAME; sets $address.
+# served PROGRAM NAME: serve the metrics of PROGRAM NAME; sets $address.
 served() {
-	mkfifo "$1.err"
-	"$GILTRACER" --metrics 127.0.0.1:0 "$top_srcdir/tests/system/hog.py" "$1" <input >"$1.out" \
-		2>"$1.err" 3>&- &
+	mkfifo "$2.err"
+	"$GILTRACER" --metrics 127.0.0.1:0 "$1" "$2" <input >"$2.out" 2>"$2.err" 3>&- &
 	programs="${programs:-} $!"
-	read -r _ _ url <"$1.err"
+	read -r _ _ url <"$2.err"
 	address=${url#http://}
 	address=${address%/metrics}
 }
 
 mkfifo input port started
 exec 3<>input
-served innocent
+served "$top_srcdir/tests/system/hog.py" innocent
 innocent=$address
-served hog
+served "$top_srcdir/tests/system/hog.py" hog
 hog=$address
+cat >locks.py <<'END'
+import sys
+import threading
+import time
+
+lock, over = threading.Lock(), threading.Event()
+
+
+def work():
+    while not over.is_set():
+        with lock:
+            time.sleep(0.001)
+
+
+threads = [threading.Thread(target=work, name='worker-%d' % i) for i in range(3)]
+for thread in threads:
+    thread.start()
+sys.stdin.read()
+over.set()
+for thread in threads:
+    thread.join()
+END
+served locks.py locks
+locks=$address
 "$tap_python" "$top_srcdir/tests/system/metrics.py" "http://$hog/metrics" text text/plain >hog.txt
 ok 'promtool check metrics' sh -c 'promtool check metrics <hog.txt'
 is "$(cat out err)" '' 'has nothing to say'
@@ -54,7 +77,7 @@ alerting:
 scrape_configs:
   - job_name: giltracer
     static_configs:
-      - targets: ['$hog', '$innocent']
+      - targets: ['$hog', '$innocent', '$locks']
 YAML
 prometheus --config.file=prometheus.yaml --storage.tsdb.path=data \
 	--web.listen-address=127.0.0.1:0 2>started 3>&- &
@@ -77,11 +100,14 @@ lines() {
 		[ "$(wc -l <result)" -eq "$1" ] || [ $((tries += 1)) -ge 300 ]; do :; done
 	cat result
 }
-lines 2 'pid:giltracer_gil_hold:ratio' >held
+lines 2 "pid:giltracer_gil_hold:ratio{instance!=\"$locks\"}" >held
 is "$(wc -l <held)" 2 'though both hold it'
 is "$(awk '$NF > 1.0001' held)" '' 'for no more than all of the time, to microseconds'
 is "$(lines 1 "pid:giltracer_gil_hold:ratio{instance=\"$innocent\"} > 0.9" | wc -l)" 1 \
 	'the innocent one for nearly all of it'
+lines 1 "sum by (thread, line) (rate(giltracer_lock_wait_seconds_total{instance=\"$locks\"}[3s])) > 0" >waited
+like "$(cat waited)" '"line": "work \(locks\.py:10\)"' 'in which line threads wait for a lock'
+like "$(cat waited)" '"thread": "worker-[*]"' 'and which threads'
 lines 1 "topk(1, holder:giltracer_gil_wait:threads{instance=\"$hog\", holder!=\"none\"})" >waited
 like "$(cat waited)" '"holder": "hogs-[*]"' 'whom the others wait for'
 tries=0

@@ -115,13 +115,13 @@ static void feed(uint64_t t, uint32_t tid, enum event_type type, struct event ev
 #define parks(t, tid, at, why) feed(t, tid, EV_PARK, EV(.park = { .address = (at), .kind = (why) }))
 #define parked(t, tid)         feed(t, tid, EV_PARKED, EV(0))
 #define unparks(t, tid, at)    feed(t, tid, EV_UNPARK, EV(.park = { .address = (at) }))
-#define nests(t, tid, outer, inner)                                          \
+#define nests(t, tid, outer, inner)                                  \
 	(feed(t, tid, EV_OUTER, EV(.park = { .address = (outer) })), \
 	 feed(t, tid, EV_INNER, EV(.park = { .address = (inner) })))
-#define stops_world(t, tid)    feed(t, tid, EV_STOP_WORLD, EV(0))
-#define started_world(t, tid)  feed(t, tid, EV_STARTED_WORLD, EV(0))
-#define starts_world(t, tid)   feed(t, tid, EV_START_WORLD, EV(.gil = { .frame = 9 }))
-#define wakes(t, who, whom)    feed(t, who, EV_WAKING, EV(.waking = { .tid = (whom) }))
+#define stops_world(t, tid)   feed(t, tid, EV_STOP_WORLD, EV(0))
+#define started_world(t, tid) feed(t, tid, EV_STARTED_WORLD, EV(0))
+#define starts_world(t, tid)  feed(t, tid, EV_START_WORLD, EV(.gil = { .frame = 9 }))
+#define wakes(t, who, whom)   feed(t, who, EV_WAKING, EV(.waking = { .tid = (whom) }))
 
 #define new_thread(t, child, parent) \
 	feed(t, child, EV_FORK, EV(.fork = { .parent_pid = pid_now, .parent_tid = (parent) }))

@@ -17,9 +17,6 @@
 #include "python/pycode.h"
 #include "trace/stacks.h"
 
-/* Longer than the code of Condition.wait, in bytes. */
-#define FINALLY_CODE_MAX 4096
-
 /**
  * @heap: indices of streams with records, the earliest stamp first
  * @pending: events of the last record that have not been yielded yet
@@ -262,55 +259,17 @@ static uint32_t add_frame(struct from_preload *fp, const struct preload_code *co
 	return preload_log_is_own(&fp->log, code) ? 0 : stacks_id(fp->source.frames, &frame);
 }
 
-/* Whether the code is the function or method of this name in that file. */
-static bool is_in(const struct preload_code *code, const char *file, const char *name)
+static uint32_t line_in(const struct python_code *code, int32_t offset)
 {
-	size_t len = strlen(name), file_len = strlen(file);
+	const struct preload_code *of = code->data;
 
-	return code->name_len >= len && !memcmp(code->name + code->name_len - len, name, len) &&
-	       (code->name_len == len || code->name[code->name_len - len - 1] == '.') &&
-	       code->file_len >= file_len &&
-	       !memcmp(code->file + code->file_len - file_len, file, file_len);
+	return pycode_table_line(of->minor, of->first_line, of->table, of->table_len, offset);
 }
 
-static bool is_threading(const struct preload_code *code, const char *name)
+static struct python_code python_code(const struct preload_code *code)
 {
-	return is_in(code, "/threading.py", name);
-}
-
-/* The compiler copies the body of a finally clause, so that its lines are in several places. */
-static bool is_copied(const struct preload_code *code, int32_t offset)
-{
-	uint32_t line = pycode_table_line(code->minor, code->first_line, code->table,
-	                                  code->table_len, offset);
-	uint32_t before = 0, places = 0;
-
-	for (int32_t at = 0; at < FINALLY_CODE_MAX && places < 2; at += 2) {
-		uint32_t now = pycode_table_line(code->minor, code->first_line, code->table,
-		                                 code->table_len, at);
-
-		places += now == line && before != line;
-		before = now;
-	}
-	return places > 1;
-}
-
-/*
- * What a thread waits for that waits for a lock in this code. Thread.join waits for a lock that the
- * other thread has until it ends. If locks are PyMutexes, the library cannot tell whether a
- * thread in Condition.wait waits for the lock that stands for the notification, or for the
- * condition's own lock afterwards, which it takes in a finally clause. A thread that waits for a
- * module that another one imports has itself taken the lock by which it is woken.
- */
-static enum preload_wait wait_in(const struct preload_code *code, int32_t offset)
-{
-	if (is_threading(code, "_wait_for_tstate_lock") || is_threading(code, "_shutdown"))
-		return PRELOAD_WAIT_SIGNAL;
-	if (is_threading(code, "Condition.wait") && !is_copied(code, offset))
-		return PRELOAD_WAIT_NOTICE;
-	if (is_in(code, "<frozen importlib._bootstrap>", "acquire"))
-		return PRELOAD_WAIT_TURN;
-	return PRELOAD_WAIT_ANY;
+	return (struct python_code){ code->name,     code->file, code->name_len,
+		                     code->file_len, line_in,    code };
 }
 
 static void add_list(struct from_preload *fp, const struct preload_process *p,
@@ -318,9 +277,10 @@ static void add_list(struct from_preload *fp, const struct preload_process *p,
 {
 	uint32_t stack = 0;
 
-	list->wait = PRELOAD_WAIT_ANY;
+	list->wait = PYTHON_WAIT_ANY;
 	for (uint32_t i = list->count; i-- > 0;) {
 		struct preload_frame frame;
+		struct python_code of;
 		uint32_t code;
 
 		memcpy(&frame, list->frames + i * sizeof(frame), sizeof(frame));
@@ -329,11 +289,11 @@ static void add_list(struct from_preload *fp, const struct preload_process *p,
 		                           : add_frame(fp, &p->codes.v[code], frame.offset, stack);
 		if (code == IDMAP_NONE)
 			continue;
-		/* A thread that waits in Condition.wait for a semaphore waits for its turn. */
-		if (i == 1 && is_threading(&p->codes.v[code], "acquire"))
-			list->wait = PRELOAD_WAIT_TURN;
-		else if (i == 0 && list->wait == PRELOAD_WAIT_ANY)
-			list->wait = wait_in(&p->codes.v[code], frame.offset);
+		of = python_code(&p->codes.v[code]);
+		if (i == 1 && python_calls_for_turn(&of))
+			list->wait = PYTHON_WAIT_TURN;
+		else if (i == 0 && list->wait == PYTHON_WAIT_ANY)
+			list->wait = python_wait_in(&of, frame.offset);
 	}
 	list->stack = stack;
 }

@@ -10,6 +10,7 @@
 #include "base/filemap.h"
 #include "base/idmap.h"
 #include "base/vec.h"
+#include "python/waits.h"
 
 /* A Python function; its texts are borrowed from the log's file. minor: of its CPython version;
  * coroutine: its calls can be suspended; native: a C function, which has no file. */
@@ -22,20 +23,12 @@ struct preload_code {
 	const uint8_t *table;
 };
 
-/* What is known from its frames about a thread that waits for a lock. */
-enum preload_wait {
-	PRELOAD_WAIT_ANY,    /* nothing */
-	PRELOAD_WAIT_SIGNAL, /* it waits for a signal */
-	PRELOAD_WAIT_NOTICE, /* the same, if the lock is a PyMutex */
-	PRELOAD_WAIT_TURN,   /* it waits for its turn */
-};
-
 /* The frames of a release, innermost first: count of struct preload_frame, in the file's format.
  * stack and wait are set by the reader. */
 struct preload_list {
 	const uint8_t *frames;
 	uint32_t count, stack;
-	enum preload_wait wait;
+	enum python_wait wait;
 };
 
 /* PRELOAD_OBJECT. @before: index + 1 of an earlier object whose lock was at the same address, 0: none; @of,

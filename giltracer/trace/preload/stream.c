@@ -220,12 +220,12 @@ static unsigned of_gil(struct preload_stream *s, struct event *ret, enum event_t
 	return 1;
 }
 
-static bool is_for_signal(unsigned event, enum preload_wait wait)
+static bool is_for_signal(unsigned event, enum python_wait wait)
 {
 	if (event == PRELOAD_LOCK_IDLES)
-		return wait != PRELOAD_WAIT_TURN;
-	return wait == PRELOAD_WAIT_SIGNAL ||
-	       (event == PRELOAD_LOCK_PARKS && wait == PRELOAD_WAIT_NOTICE);
+		return wait != PYTHON_WAIT_TURN;
+	return wait == PYTHON_WAIT_SIGNAL ||
+	       (event == PRELOAD_LOCK_PARKS && wait == PYTHON_WAIT_NOTICE);
 }
 
 /* The thread waits until all others have stopped, and looks now and then. */
@@ -280,11 +280,11 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 	case PRELOAD_LOCK_PARKS:
 	case PRELOAD_LOCK_DOUBTS:
 		ret->type = EV_PARK;
-		ret->park.kind = is_for_signal(event, list ? list->wait : PRELOAD_WAIT_ANY)
+		ret->park.kind = is_for_signal(event, list ? list->wait : PYTHON_WAIT_ANY)
 		                         ? PARK_EVENT
 		                         : PARK_LOCK;
 		name_lock(s, ret);
-		if (list && list->wait == PRELOAD_WAIT_TURN)
+		if (list && list->wait == PYTHON_WAIT_TURN)
 			ret->flags |= EVF_TURN;
 		else if (event == PRELOAD_LOCK_DOUBTS)
 			ret->flags |= EVF_DOUBT;
@@ -295,7 +295,7 @@ static unsigned of_lock(struct preload_stream *s, struct event *ret)
 		ret[1].holder.tid = holder;
 		return 2;
 	case PRELOAD_LOCK_SPINS:
-		if (is_for_signal(PRELOAD_LOCK_PARKS, list ? list->wait : PRELOAD_WAIT_ANY))
+		if (is_for_signal(PRELOAD_LOCK_PARKS, list ? list->wait : PYTHON_WAIT_ANY))
 			return 0;
 		ret->type = EV_SPIN;
 		ret->park.kind = PARK_LOCK;
