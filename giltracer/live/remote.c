@@ -1159,13 +1159,17 @@ struct offsets {
 static uint64_t find_in(const struct target *target, uint64_t interpreter)
 {
 	const uint32_t *at = target->def->layout.memory;
-	uint64_t thread = interpreter;
+	uint64_t thread = interpreter, pthread;
 	uint32_t id, main = procfs_own_number(target->pid, 0), next = at[MEMORY_THREADS];
 
 	for (unsigned i = 0; i < THREADS_MAX; i++, next = at[MEMORY_NEXT_THREAD]) {
 		if (!memory_u64(target->pid, thread + next, &thread) || !thread)
 			return 0;
 		if (memory_u32(target->pid, thread + at[MEMORY_NATIVE_ID], &id) && id == main)
+			return thread;
+		/* If C code has forked without telling CPython, that is the parent's. */
+		if (memory_u64(target->pid, thread + at[MEMORY_THREAD_ID], &pthread) && pthread &&
+		    memory_pthread_tid(target->pid, pthread, &id) && id == main)
 			return thread;
 	}
 	return 0;

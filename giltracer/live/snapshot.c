@@ -425,20 +425,11 @@ static void snapshots_find_stacks(struct snapshots *s)
 
 /* ---- finds the kernel's thread that runs each PyThreadState */
 
-/* Offset of tid in glibc's struct pthread (nptl/descr.h, since 2.4). A tid that was read there is
- * checked against the kernel's list. */
-#ifdef __aarch64__
-#define PTHREAD_TID 0xd0
-#else
-#define PTHREAD_TID 0x2d0
-#endif
-
 /* C stacks that are looked up in one snapshot. A stack that is found is remembered. */
 #define STACKS_MAX 1000
 
-/* Before 3.11, a PyThreadState does not contain the tid, but glibc's struct pthread, to which a
- * pthread_t points, does. If C code forks without telling CPython, the state of the child's thread
- * contains the parent's tid. */
+/* Before 3.11, a PyThreadState does not contain the tid. If C code forks without telling CPython, the
+ * state of the child's thread contains the parent's tid. */
 static uint32_t native_id(const struct snapshots *s, const struct known_thread *thread)
 {
 	uint32_t tid = 0, number;
@@ -449,7 +440,7 @@ static uint32_t native_id(const struct snapshots *s, const struct known_thread *
 	if (tid && tasks_find(&s->tasks, tid))
 		return tid;
 	pthread = bytes_u64(thread->bytes, memory_at(s, MEMORY_THREAD_ID));
-	if (pthread && memory_u32(s->target->pid, pthread + PTHREAD_TID, &number) &&
+	if (pthread && memory_pthread_tid(s->target->pid, pthread, &number) &&
 	    (!tid || tasks_find(&s->tasks, number)))
 		return number;
 	return tid;

@@ -61,4 +61,18 @@ bool batch_read(struct batch *batch, pid_t pid);
 
 void batch_done(struct batch *batch);
 
+/* Offset of tid in glibc's struct pthread (nptl/descr.h, since 2.4). */
+#ifdef __aarch64__
+#define MEMORY_PTHREAD_TID 0xd0
+#else
+#define MEMORY_PTHREAD_TID 0x2d0
+#endif
+
+/* The kernel's number of a thread, in its process's namespace, by its pthread_t, which points to glibc's
+ * struct pthread. The caller compares it with the kernel's list. */
+static inline bool memory_pthread_tid(pid_t pid, uint64_t pthread, uint32_t *ret)
+{
+	return memory_u32(pid, pthread + MEMORY_PTHREAD_TID, ret);
+}
+
 #endif

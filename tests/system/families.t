@@ -49,6 +49,12 @@ ended() {
 	wait
 }
 
+# recorded OPTION…: got.json is of this recording, or missing.
+recorded() {
+	rm -f got.json
+	"$GILTRACER" -q --duration 1 --json got.json -o got.html "$@"
+}
+
 python=$(cpythons | sed -n '1s/^[^ ]* //p')
 started sh -c "'$python' spin.py plain; true"
 ok 'stacks of a shell in front of Python' "$GILTRACER" stacks -p "$parent"
@@ -56,10 +62,10 @@ like "$(cat out)" "^process $child: " '  are those of its child'
 like "$(cat err)" "process $parent is not CPython: using process $child, its descendant" '  which a line says'
 ok 'top' "$GILTRACER" top -p "$parent" -n 1 --json
 is "$(json out 'd["pid"]')" "$child" '  of its child'
-ok 'a recording' "$GILTRACER" -p "$parent" --duration 1 --json got.json -o got.html
+ok 'a recording' recorded -p "$parent"
 is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
 	"['MainThread', 'request-0', 'request-1']" '  of its child'
-ok 'a recording by the library' "$GILTRACER" -p "$parent" --probes preload --duration 1 --json got.json -o got.html
+ok 'a recording by the library' recorded -p "$parent" --probes preload
 is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
 	"['MainThread', 'request-0', 'request-1']" '  of its child, too'
 ended
@@ -74,13 +80,13 @@ wait
 every_cpython interpreters
 while read -r version python <&3; do
 	started "$python" spin.py fork
-	"$GILTRACER" -q -p "$parent" --duration 1 --json got.json -o got.html || :
+	recorded -p "$parent" || :
 	is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
 		"['MainThread', 'request-0', 'request-1']" "$version: threads of a server's child have names"
 	is "$(json got.json "{(f['file'] or '').rsplit('/', 1)[-1] for f in d['functions'] if f['function'] == 'spin'}")" \
 		"{'spin.py'}" "$version: its functions have files"
 	if [ "$version" != 3.6 ]; then # which cannot load the library
-		"$GILTRACER" -q -p "$parent" --probes preload --duration 1 --json got.json -o got.html || :
+		recorded -p "$parent" --probes preload || :
 		is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
 			"['MainThread', 'request-0', 'request-1']" "$version: also by the library"
 	fi
@@ -91,6 +97,12 @@ while read -r version python <&3; do
 	is "$(json out "sorted(t['name'] for t in d['threads'])")" "['MainThread', 'request-0', 'request-1']" \
 		"$version: a process that C code forked"
 	is "$(json out "[t['tid'] for t in d['threads'] if t['name'] == 'MainThread']")" "[$child]" '  its main thread, too'
+	for engine in uprobes preload; do
+		[ "$version $engine" != '3.6 preload' ] || continue # which cannot load the library
+		recorded -p "$child" --probes $engine || :
+		is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['holds'])")" \
+			"['MainThread', 'request-0', 'request-1']" "  recorded by $engine, each thread has its name"
+	done
 	ended
 done 3<interpreters
 
