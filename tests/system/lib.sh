@@ -553,6 +553,14 @@ consistent() {
 	is "$(sed -n 4p "$scratch/.consistent")" '[]' "$2: nothing contradicts a lock"
 }
 
+# agrees TEXT FILE PAGE NAME: terminal, document and page say the same of the findings, and what other parts of the
+# document say.
+agrees() {
+	"${tap_python:-python3}" "$top_srcdir/tests/system/findings.py" "$1" "$2" "$3" >"$scratch/.agrees" 2>&1
+	like "$(tail -n 1 "$scratch/.agrees")" '^[0-9]+ findings$' "$4: terminal, JSON and page have the same findings"
+	is "$(sed '$d' "$scratch/.agrees")" '' "$4: with the same numbers"
+}
+
 # The programs this test started, and theirs, that still run.
 tap_processes() {
 	set -- /proc/[0-9]*/environ # expanded before grep, which has the variable itself, is started

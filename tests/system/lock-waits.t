@@ -349,8 +349,9 @@ path_adds_up() {
 }
 # is_asleep COMMAND…
 is_asleep() {
-	ok "$version: a lock held across a sleep" "$@" -q --python "$python" --python-trace native \
+	ok "$version: a lock held across a sleep" "$@" --python "$python" --python-trace native \
 		--json asleep.json -o asleep.html asleep.py
+	agrees err asleep.json asleep.html "$version, a lock held across a sleep"
 	is "$(json asleep.json '[d["verdict"]["kind"]]')" "['lock-bound']" \
 		"$version: locks limit the program, not the GIL"
 	like "$(json asleep.json 'd["verdict"]["headline"]')" \

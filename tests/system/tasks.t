@@ -83,6 +83,7 @@ while read -r version python <&3; do
 	is "$(group expires '["longest_late"]["ns"] > 38e7')" True '    and not since the loop saw that'
 	is_late '</script>consumer-7.* was ready for [0-9.]* m?s before it ran, as inferred.*' tasks-trio.py:43 \
 		'  an item lay in a channel: the verdict names the task, the thread of the loop, and what kept it'
+	agrees out report.json report.html "$version, trio"
 	like "$(cat out)" '^  main \(tasks-trio.py:52\) *trio ' '  the table says whose tasks they are'
 
 	[ "$version" != 3.6 ] || continue # its asyncio does not show C code the current task

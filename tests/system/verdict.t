@@ -4,9 +4,9 @@
 . "${top_srcdir:-$(dirname "$0")/../..}/tests/system/lib.sh"
 need python3
 
-# verdict DIR: print the kind of its verdict, from the page.
+# verdict DIR: print the kind of its verdict, from the page; its report is in DIR.said, DIR.json and DIR.html.
 verdict() {
-	"$GILTRACER" report -q "$1" -o "$1.html" --json "$1.json" &&
+	"$GILTRACER" report "$1" -o "$1.html" --json "$1.json" >"$1.said" 2>/dev/null &&
 		sed -n 's/.*class="headline" data-kind="\([a-z-]*\)".*/\1/p' "$1.html" | head -n 1
 }
 
@@ -39,6 +39,8 @@ is "$(json hog.json '(lambda waited: max("%.1f %% of all waiting for the GIL (%.
 	100 * ns / waited, ns / 1e6) in d["findings"][0]["text"] for ns in [sum(b["wait_ns"]
 	for b in d["blame"] if b["holder_tid"] == t["tid"]) for t in d["threads"]]))(
 	sum(b["wait_ns"] for b in d["blame"]))')" True 'and the first finding those of the blame, of all waiting'
+
+agrees hog.said hog.json hog.html 'a hog of 40 ms'
 
 # acquitted NAME PROGRAM…: by $engine, the GIL is not accused of anything, after at most three recordings: other
 # programs may take the CPU of a thread that has the GIL.
@@ -136,6 +138,7 @@ program() {
 	program_line=$(json "$program_dir.json" 'int(100 * sum(t["states"]["runnable_ns"]
 		for t in d["threads"]) / sum(t["states"]["runnable_ns"] + t["states"]["running_ns"]
 		for t in d["threads"]))')
+	agrees "$program_dir.said" "$program_dir.json" "$program_dir.html" "$program_name"
 	if [ "$program_got" != "$program_kind" ] && [ "$program_line" -ge 25 ]; then
 		skip "the CPUs are busy: threads were runnable for $program_line %" "$program_name"
 	else
