@@ -80,8 +80,7 @@ tells() {
 	cpythons | sed "s,^,$bare|,"
 	all_cpythons | grep -E '^3[.](7|8|10|11|12) ' | sed "s,^,$bare|,"
 	newer_pythons | sed "s,^,$nobody|,"
-	uv_pythons | sed "s,^,$nobody|,"
-	GILTRACER_TEST_ALL=1 uv_pythons | sed "s,^,$nobody|,"
+	all_uv_pythons | sed "s,^,$nobody|,"
 } | sort -u | sed "/ .usr/s,^$bare,$nobody," >interpreters
 while IFS='|' read -r who version <&3; do
 	python=${version#* } version=${version%% *}

@@ -45,11 +45,17 @@ for v in 3.10 3.11 3.12; do
 		echo "$v $python"
 	fi
 done >>interpreters
+{
+	cat interpreters
+	all_uv_pythons
+} | sort -u >each
 while read -r version python <&3; do
 	for engine in preload uprobes; do
 		culprit $engine "$python" "$version" operator is_known
 	done
 	[ "${version#3.}" -lt 10 ] || inferred "$python" "$version"
+done 3<each
+while read -r version python <&3; do
 	[ "$version" != 3.6 ] || continue
 	# A function in a library is told with the caller in the program's own file.
 	for engine in preload uprobes; do

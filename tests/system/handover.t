@@ -41,11 +41,13 @@ every_cpython pythons
 for version in 3.8 3.11; do
 	! python=$(cpython $version) || echo "$version $python" >>pythons
 done
+all_uv_pythons >>pythons
+sort -u pythons >each
 while read -r version python <&3; do
 	is "$(turns "$python" -- 3 said counts)" '[[0, 0, 0], []]' "$version: each turn is one hold"
 	is "$(handovers) $(engine)" '1 [True, True, True]' "$version: the library took over, as one line tells"
 	consistent got.json "$version"
-done 3<pythons
+done 3<each
 
 python=$(cpython 3.11)
 is "$(turns "$python" -- 1 said counts)" '[[0], []]' 'one thread'

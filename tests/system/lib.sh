@@ -283,12 +283,16 @@ newer_pythons() {
 	done | sort -V | if [ -n "${GILTRACER_TEST_ALL:-}" ]; then cat; else tail -n 1; fi
 }
 
-# uv_pythons: the same for the ones that uv-pythons.sh got.
-uv_pythons() {
+# all_uv_pythons: the same for the ones that uv-pythons.sh got, which are built in different ways: all of them, for
+# tests of probes and frames that take little time; uv_pythons: the newest, or all.
+all_uv_pythons() {
 	for tap_py in "$tap_pythons"/uv/*/bin/python3; do
 		"$tap_py" -IS -c 'import sys; print("%d.%d" % sys.version_info[:2], sys.argv[1])' \
 			"$tap_py" 2>/dev/null
-	done | sort -V | if [ -n "${GILTRACER_TEST_ALL:-}" ]; then cat; else tail -n 1; fi
+	done | sort -V
+}
+uv_pythons() {
+	all_uv_pythons | if [ -n "${GILTRACER_TEST_ALL:-}" ]; then cat; else tail -n 1; fi
 }
 
 # free_threaded_python: print the one that free-threaded-python.sh built; fail if there is none.

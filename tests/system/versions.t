@@ -74,7 +74,7 @@ while read -r version python; do
 	measured "new-$version" "$python"
 done <newer
 want uv-pythons "uv's Pythons"
-uv_pythons >uv
+all_uv_pythons >uv
 while read -r version python; do
 	measured "uv-$version" "$python"
 done <uv
