@@ -77,9 +77,11 @@ for name in sitecustomize usercustomize json os encodings viztracer platform; do
 done
 every_cpython every
 while read -r _ py; do
-	for command in probes check; do
-			(cd shared && "$GILTRACER" "$command" --python "$py" >/dev/null 2>&1)
+	for command in probes check 'setup --dry-run'; do
+		# shellcheck disable=SC2086 # words
+		(cd shared && "$GILTRACER" $command --python "$py" >"$scratch/said" 2>&1)
 		is "$(cat shared/ran 2>/dev/null)" '' "$py: $command runs nothing of the folder"
+		unlike "$(cat said)" 'is not a Python interpreter' '  and takes it for an interpreter'
 		rm -f shared/ran
 	done
 done <every

@@ -191,14 +191,16 @@ limited() {
 }
 if limited 2>/dev/null; then
 	at_exit 'rmdir "$quota"'
-	sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' sh "$quota" "$GILTRACER" -q --probes preload \
-		-o quota.html --json quota.json spinners.py 0.5 >/dev/null 2>&1
-	like "$(json quota.json '[f["text"] for f in d["findings"] if f["kind"] == "quota"]')" \
-		'Its control group may use 0.25 CPUs, and was throttled in [0-9]* of [0-9]* periods' \
-		'a CPU limit is told'
-	is "$(json quota.json '[q for p in d["passes"] for q in [p["cpu_quota"]]
-		if not q["periods"] >= q["throttled"] > q["periods"] / 2 or q["quota_ns"] != 25e6]')" '[]' \
-		'with its periods, most of which were throttled'
+	for engine in preload uprobes; do
+		sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' sh "$quota" "$GILTRACER" -q \
+			--probes $engine -o quota.html --json quota.json spinners.py 0.5 >/dev/null 2>&1
+		like "$(json quota.json '[f["text"] for f in d["findings"] if f["kind"] == "quota"]')" \
+			'Its control group may use 0.25 CPUs, and was throttled in [0-9]* of [0-9]* periods' \
+			"$engine: a CPU limit is told"
+		is "$(json quota.json '[q for p in d["passes"] for q in [p["cpu_quota"]]
+			if not q["periods"] >= q["throttled"] > q["periods"] / 2 or q["quota_ns"] != 25e6]')" '[]' \
+			'  with its periods, most of which were throttled'
+	done
 else
 	skip 'no control group with a CPU limit can be made' 'a CPU limit is told'
 fi
