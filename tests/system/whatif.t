@@ -61,6 +61,44 @@ ok 'the extension' cc -shared -fPIC -O2 -I"$include" -o switchable.so \
 all=$(taskset -cp $$ | sed 's/.*: //')
 cpus=$all
 predicts nap 0.2 'a call that sleeps'
+
+# A thread that releases the GIL often, for moments in which the waiting thread may not wake up, and then keeps it:
+# most of what that costs would be saved, or the replay is not what was recorded, and nothing is told.
+cat >moments.py <<'END'
+import os, threading
+
+DATA = [x * 7919 % 1000003 for x in range(600_000)]
+
+def keeps_gil():
+    return sorted(DATA)
+
+def other():
+    while not done:
+        pass
+
+if __name__ == '__main__':
+    done = False
+    victim = threading.Thread(target=other)
+    victim.start()
+    for _ in range(300):
+        os.stat('/')
+    for _ in range(5):
+        keeps_gil()
+    done = True
+    victim.join()
+END
+for engine in preload uprobes; do
+	for _ in 1 2 3; do
+		undisturbed "$GILTRACER" -q --probes $engine --python "$python" --python-trace none -o moments.html \
+			--json moments.json moments.py
+		got=$(json moments.json '[h["no_gain"] == "not-reproduced" or h["gain_ns"] > 0.5 * h["wait_caused_ns"] or h
+			for h in d["hogs"] if h["function"] == "keeps_gil"]')
+		[ "$got" != '[True]' ] || break
+		retried "$engine: a call after many short releases" "$got"
+	done
+	is "$got" '[True]' "$engine: a call after many short releases"
+done
+
 case $all in
 *[,-]*)
 	predicts work 0.2 'a call that computes'
