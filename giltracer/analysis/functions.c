@@ -160,12 +160,17 @@ enum function_cause function_cause(const struct recording_pass *pass, const stru
 	return functions_frames(pass) && is_import(pass, hog->frame) ? CAUSE_IMPORT : CAUSE_CALL;
 }
 
+/* Without perf, a start does not sleep; with perf, it also takes long on a CPU, where the new thread's events are
+ * made. */
+#define SLOW_START_ASLEEP 10 /* percent */
+
 bool function_is_slow_start(const struct recording_pass *pass, const struct hog *hog)
 {
 	struct function f = function_of(pass, hog);
 
 	return f.name && pass->source->by_perf && strstr(f.file, "threading.py") &&
-	       !strcmp(f.name, "Thread.start") && hog->asleep_ns * 2 > hog->overdue_ns;
+	       !strcmp(f.name, "Thread.start") &&
+	       facts_percent(hog->asleep_ns, hog->overdue_ns) >= SLOW_START_ASLEEP;
 }
 
 bool function_wants_caller(const struct recording_pass *pass, const struct hog *hog)

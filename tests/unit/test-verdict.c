@@ -559,6 +559,9 @@ static void test_call(void)
 	is_u64(gain_of(&f.pass, &hogs.v.v[0]), 14,
 	       "a start that perf did not slow down has a gain");
 	f.source.by_perf = true;
+	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = hogs.v.v[0].overdue_ns / 5;
+	ok(functions_gain(&f.pass, &hogs.v.v[0], &(uint64_t){ 0 }) == NO_GAIN_SLOW_START,
+	   "nor has one that slept for a fifth of the time");
 	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 0;
 	is_u64(gain_of(&f.pass, &hogs.v.v[0]), 14, "a start that was slow on a CPU has a gain");
 	hogs.v.v[0].asleep_ns = hogs.v.v[1].asleep_ns = 399 * FIXTURE_MS;
