@@ -2,6 +2,7 @@
 /* The symbols that libdwfl finds, by address. */
 #include "binary/function_table.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -183,4 +184,129 @@ const struct function_symbol *function_table_find(const struct function_table *t
 		if (!strcmp(table->all.v[i].function.name, name))
 			return &table->all.v[i].function;
 	return NULL;
+}
+
+/* ---- mangled names */
+
+#define PARTS_MAX 32
+#define PART_MAX  1000
+#define RUST_HASH 17 /* "h" and 16 digits */
+
+/* The identifiers of a path, in the mangled name. */
+struct parts {
+	struct part {
+		const char *at;
+		size_t len;
+	} v[PARTS_MAX];
+	unsigned n;
+};
+
+/* Takes a length and as many characters, which Rust may separate. NULL: there is no identifier. */
+static const char *take_part(const char *s, struct parts *parts, bool rust)
+{
+	char *end;
+	unsigned long len;
+
+	if (!isdigit((unsigned char)*s) || parts->n == PARTS_MAX)
+		return NULL;
+	len = strtoul(s, &end, 10);
+	s = end + (rust && *end == '_');
+	if (len > PART_MAX || strnlen(s, len) < len || (!len && !rust))
+		return NULL;
+	parts->v[parts->n++] = len ? (struct part){ s, len } : (struct part){ "{closure}", 9 };
+	return s + len;
+}
+
+/* After "_Z", or after "_ZN" if it is nested. */
+static bool is_cxx_path(const char *s, struct parts *parts, bool nested)
+{
+	s += nested ? strspn(s, "rVKRO") : 0;
+	if (str_has_prefix(s, "St")) {
+		parts->v[parts->n++] = (struct part){ "std", 3 };
+		s += 2;
+	}
+	do {
+		s = take_part(s + (*s == 'L'), parts, false);
+	} while (s && nested && *s != 'E' && *s != 'C');
+	if (s && *s == 'C' && isdigit((unsigned char)s[1]) && parts->n < PARTS_MAX) {
+		parts->v[parts->n] = parts->v[parts->n - 1]; /* a constructor */
+		parts->n++;
+		s += 2;
+	}
+	return s && (nested ? *s == 'E' : *s != 'I');
+}
+
+/* After "_R": a path that begins with a library, "C". */
+static bool is_rust_path(const char *s, struct parts *parts)
+{
+	unsigned depth = 0;
+
+	for (; *s == 'N' && isalpha((unsigned char)s[1]) && depth < PARTS_MAX; depth++)
+		s += 2;
+	if (*s++ != 'C')
+		return false;
+	for (unsigned i = 0; s && i <= depth; i++) {
+		if (*s == 's') /* tells parts with the same name apart */
+			s += strcspn(s, "_") + (strchr(s, '_') != NULL);
+		s = take_part(s, parts, true);
+	}
+	return s;
+}
+
+/* Before version 0 of its names, Rust's were those of C++, with a hash at the end. */
+static bool has_hash(const struct parts *parts)
+{
+	const struct part *last = &parts->v[parts->n - 1];
+
+	return parts->n > 1 && last->len == RUST_HASH && *last->at == 'h' &&
+	       strspn(last->at + 1, "0123456789abcdef") >= RUST_HASH - 1;
+}
+
+static void add_part(struct str *out, const struct part *part, bool rust)
+{
+	static const char *const escapes[][2] = {
+		{ "$LT$", "<" },  { "$GT$", ">" },  { "$RF$", "&" },
+		{ "$BP$", "*" },  { "$C$", "," },   { "..", "::" },
+		{ "$u20$", " " }, { "$u7b$", "{" }, { "$u7d$", "}" },
+	};
+	const char *s = part->at, *end = s + part->len;
+
+	if (!rust && str_has_prefix(s, "_GLOBAL__N_1")) {
+		str_adds(out, "(anonymous namespace)");
+		return;
+	}
+	s += rust && str_has_prefix(s, "_$");
+	while (s < end) {
+		size_t i = 0, n = sizeof(escapes) / sizeof(escapes[0]);
+
+		while (rust && i < n && !str_has_prefix(s, escapes[i][0]))
+			i++;
+		if (rust && i < n) {
+			str_adds(out, escapes[i][1]);
+			s += strlen(escapes[i][0]);
+		} else {
+			str_addc(out, *s++);
+		}
+	}
+}
+
+bool function_path(struct str *out, const char *mangled)
+{
+	struct parts parts = { .n = 0 };
+	bool is_path, hash = false;
+
+	if (str_has_prefix(mangled, "_R"))
+		is_path = is_rust_path(mangled + 2, &parts);
+	else if (str_has_prefix(mangled, "_ZN"))
+		is_path = is_cxx_path(mangled + 3, &parts, true);
+	else
+		is_path = str_has_prefix(mangled, "_Z") && is_cxx_path(mangled + 2, &parts, false);
+	if (!is_path)
+		return false;
+	hash = has_hash(&parts);
+	for (unsigned i = 0; i < parts.n - hash; i++) {
+		str_adds(out, i ? "::" : "");
+		add_part(out, &parts.v[i], hash);
+	}
+	return true;
 }

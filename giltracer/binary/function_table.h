@@ -2,13 +2,16 @@
 /*
  * The names of functions by address, for samples: from the .symtab of the file or of its separate
  * debug file, from .gnu_debugdata, or from .dynsym, whichever libdwfl finds first. Names are as in
- * the symbol table: C++ names are not demangled, because no library that giltracer links does that.
+ * the symbol table.
  */
 #ifndef GILTRACER_BINARY_FUNCTION_TABLE_H
 #define GILTRACER_BINARY_FUNCTION_TABLE_H
 
 #include <elfutils/libdwfl.h>
+#include <stdbool.h>
 #include <stdint.h>
+
+#include "base/str.h"
 
 struct fdetab;
 struct function_table;
@@ -31,6 +34,14 @@ void function_table_free(struct function_table *table);
  */
 const struct function_symbol *function_table_at(const struct function_table *table,
                                                 const struct fdetab *starts, uint64_t vaddr);
+
+/*
+ * The path of a function of C++ or Rust, "torch::autograd::Engine::execute", by its mangled name, if
+ * that consists of plain identifiers; its parameters are left out. False: it is another name, or has
+ * templates, operators or abbreviations. No library is used for this, because the names of a hostile
+ * file can make those take any time and memory.
+ */
+bool function_path(struct str *out, const char *mangled);
 
 /* The function with exactly this name. Slow, so callers should keep the answer. */
 const struct function_symbol *function_table_find(const struct function_table *table,

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 
 #include "base/alloc.h"
+#include "base/cleanup.h"
 #include "base/idmap.h"
 #include "base/str.h"
 #include "binary/clone.h"
@@ -334,6 +335,7 @@ static void add_symbol(struct perf_stacks *ps, const char *symbol, const char *m
 
 static void name_user(struct perf_stacks *ps, const struct location *l)
 {
+	CLEANUP(str_done) struct str path = { 0 };
 	const char *inlined[MAX_INLINED];
 	const struct function_symbol *s = l->usable ? symbolize(l->module, l->address) : NULL;
 	size_t n;
@@ -342,7 +344,8 @@ static void name_user(struct perf_stacks *ps, const struct location *l)
 		name_unknown(ps, l);
 		return;
 	}
-	add_symbol(ps, s->name, l->module->base, 0);
+	add_symbol(ps, function_path(&path, s->name) ? str_get(&path) : s->name, l->module->base,
+	           0);
 	n = symbolize_inlined(l->module, l->address, inlined, MAX_INLINED);
 	while (n--)
 		add_symbol(ps, inlined[n], l->module->base, STACK_INLINED);
