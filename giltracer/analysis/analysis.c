@@ -55,7 +55,7 @@ struct analysis *analysis_new(const struct recording *recording)
 	a->holders = functions_rows(a->pass, false);
 	a->places = locks_places(a->pass, MODEL_NONE);
 	a->chains = chains_find(a->pass);
-	a->path = path_find(a->pass);
+	a->path = path_find(a->pass, NULL);
 	a->cpu_users = cpu_users_find(a->pass);
 	a->sampled = sampled_find(a->pass);
 	task_groups_init(&a->tasks, a->pass);
@@ -83,7 +83,7 @@ void analysis_free(struct analysis *a)
 	vec_done(&a->holders.v);
 	vec_done(&a->places.v);
 	vec_done(&a->chains.v);
-	path_done(&a->path);
+	vec_done(&a->path.rows);
 	vec_done(&a->cpu_users.list);
 	vec_done(&a->counters.v);
 	sampled_done(&a->sampled);

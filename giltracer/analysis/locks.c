@@ -476,6 +476,7 @@ struct walk_seen {
 
 /**
  * The walk, which is in thread, at at_ns, on its way back to start_ns.
+ * @row_ids: indices in path->rows, by place and reason
  * @work: steps that may still be taken
  * @stuck: steps since the path has last got closer to the start
  * @sent_in: the thread released a lock, or sent a signal, at at_ns in this frame; 0: unknown
@@ -484,21 +485,51 @@ struct walk_seen {
 struct walk {
 	const struct model *model;
 	struct path *path;
+	struct path_parts *parts; /* NULL: they are not kept */
+	struct places places;
+	struct idmap row_ids;
 	struct walk_seen *seen;
 	size_t *owners;
 	uint64_t start_ns, at_ns, work, blocked_work, stuck;
 	uint32_t thread, sent_in;
 };
 
+/* Of equal longest parts, the row has the first one, which comes last. */
+static void add_to_row(struct walk *w, const struct path_part *part)
+{
+	uint64_t key = idmap_pair(place_of(&w->places, part->at), part->reason);
+	struct path_part *row;
+	uint32_t id;
+
+	if (idmap_add(&w->row_ids, key, (uint32_t)w->path->rows.n, &id))
+		*vec_push(&w->path->rows) = (struct path_part){ .thread = part->thread,
+			                                        .reason = part->reason };
+	row = &w->path->rows.v[id];
+	row->at = part->at;
+	row->ns += part->ns;
+	row->parts++;
+	w->path->ns += part->ns;
+	if (row->thread != part->thread)
+		row->thread = MODEL_NONE;
+	if (part->ns < row->longest_ns)
+		return;
+	row->longest_ns = part->ns;
+	row->from_ns = part->from_ns;
+}
+
 static void put_part(struct walk *w, uint64_t from, enum path_reason reason, uint32_t at)
 {
+	const struct path_part part = { .at = at,
+		                        .thread = w->thread,
+		                        .reason = reason,
+		                        .from_ns = from,
+		                        .ns = w->at_ns - from };
+
 	if (from >= w->at_ns)
 		return;
-	*vec_push(&w->path->parts) = (struct path_part){ .at = at,
-		                                         .thread = w->thread,
-		                                         .reason = reason,
-		                                         .from_ns = from,
-		                                         .ns = w->at_ns - from };
+	if (w->parts)
+		*vec_push(&w->parts->v) = part;
+	add_to_row(w, &part);
 	w->at_ns = from;
 	w->stuck = w->sent_in = 0;
 }
@@ -693,48 +724,19 @@ static int compare_parts(const void *a, const void *b)
 {
 	const struct path_part *x = a, *y = b;
 
-	return (x->ns < y->ns) - (x->ns > y->ns);
+	if (x->ns != y->ns)
+		return x->ns < y->ns ? 1 : -1;
+	return (x->from_ns > y->from_ns) - (x->from_ns < y->from_ns);
 }
 
-static void sum_up(struct path *path, const struct recording_pass *pass)
-{
-	struct places places = { 0 };
-	struct idmap ids = { 0 };
-
-	places_init(&places, pass);
-	for (size_t i = 0; i < path->parts.n; i++) {
-		const struct path_part *part = &path->parts.v[i];
-		uint64_t key = idmap_pair(place_of(&places, part->at), part->reason);
-		struct path_part *row;
-		uint32_t id;
-
-		if (idmap_add(&ids, key, (uint32_t)path->rows.n, &id))
-			*vec_push(&path->rows) = (struct path_part){ .at = part->at,
-				                                     .thread = part->thread,
-				                                     .reason = part->reason };
-		row = &path->rows.v[id];
-		row->ns += part->ns;
-		row->parts++;
-		path->ns += part->ns;
-		if (row->thread != part->thread)
-			row->thread = MODEL_NONE;
-		if (part->ns <= row->longest_ns)
-			continue;
-		row->longest_ns = part->ns;
-		row->from_ns = part->from_ns;
-	}
-	places_done(&places);
-	idmap_done(&ids);
-	vec_sort(&path->rows, compare_parts);
-}
-
-struct path path_find(const struct recording_pass *pass)
+struct path path_find(const struct recording_pass *pass, struct path_parts *ret_parts)
 {
 	const struct model *m = pass->model;
 	struct path path = { 0 };
 	struct walk w = {
 		.model = m,
 		.path = &path,
+		.parts = ret_parts,
 		.start_ns = m->start_ns,
 		.at_ns = m->end_ns,
 		.work = MODEL_WORK + m->gil_events * MODEL_WORK_PER_EVENT,
@@ -744,6 +746,7 @@ struct path path_find(const struct recording_pass *pass)
 
 	if (w.thread == MODEL_NONE || !pass->locks_known)
 		return path;
+	places_init(&w.places, pass);
 	w.seen = xcalloc(m->threads.n, sizeof(*w.seen));
 	w.owners = xcalloc(m->gils.n, sizeof(*w.owners));
 	for (size_t i = 0; i < m->threads.n; i++)
@@ -756,20 +759,10 @@ struct path path_find(const struct recording_pass *pass)
 		step(&w);
 	}
 	put_part(&w, w.start_ns, PATH_UNKNOWN, 0);
+	places_done(&w.places);
+	idmap_done(&w.row_ids);
 	free(w.seen);
 	free(w.owners);
-	for (size_t i = 0; i < path.parts.n / 2; i++) {
-		struct path_part swapped = path.parts.v[i];
-
-		path.parts.v[i] = path.parts.v[path.parts.n - 1 - i];
-		path.parts.v[path.parts.n - 1 - i] = swapped;
-	}
-	sum_up(&path, pass);
+	vec_sort(&path.rows, compare_parts);
 	return path;
-}
-
-void path_done(struct path *path)
-{
-	vec_done(&path->parts);
-	vec_done(&path->rows);
 }

@@ -192,16 +192,20 @@ struct path_part {
  * others waited. When a thread waited for the GIL, for a lock or for a signal, or was started or
  * woken by another thread, the path continues with that thread. Making a part shorter ends the run
  * sooner, until another path is the longest.
- * @parts: in order of time, without gaps; @rows: the same by line of code and reason, most time first
+ * @rows: its parts by line of code and reason, most time first
  * @ns: their sum, which is the duration of the recording
  */
 struct path {
-	VEC(struct path_part) parts, rows;
+	VEC(struct path_part) rows;
 	uint64_t ns;
 };
 
-/* Free with path_done. */
-struct path path_find(const struct recording_pass *pass);
-void path_done(struct path *path);
+struct path_parts {
+	VEC(struct path_part) v;
+};
+
+/* Free with vec_done(&path.rows). ret_parts: all parts, without gaps, the last one first; NULL: there may be as
+ * many as GIL events */
+struct path path_find(const struct recording_pass *pass, struct path_parts *ret_parts);
 
 #endif

@@ -189,15 +189,16 @@ static const char *path_text(void)
 	static struct str text;
 	struct source source = { .frames = stacks };
 	struct recording_pass pass = { .model = m, .source = &source, .locks_known = true };
-	struct path path = path_find(&pass);
+	struct path_parts parts = { 0 };
+	struct path path = path_find(&pass, &parts);
 	uint64_t until = m->start_ns, rows = 0;
 	bool gaps = false;
 
 	str_done(&text);
-	for (size_t i = 0; i < path.parts.n; i++) {
-		const struct path_part *p = &path.parts.v[i];
+	for (size_t i = parts.v.n; i-- > 0;) {
+		const struct path_part *p = &parts.v.v[i];
 
-		str_addf(&text, "%s%u %s %s %" PRIu64 "+%" PRIu64, i ? "; " : "",
+		str_addf(&text, "%s%u %s %s %" PRIu64 "+%" PRIu64, text.len ? "; " : "",
 		         m->threads.v[p->thread].tid, reasons[p->reason], at(p->at), p->from_ns,
 		         p->ns);
 		gaps |= p->from_ns != until;
@@ -205,12 +206,13 @@ static const char *path_text(void)
 	}
 	for (size_t i = 0; i < path.rows.n; i++)
 		rows += path.rows.v[i].ns;
-	if (path.parts.n) {
+	if (parts.v.n) {
 		ok(!gaps && until == m->end_ns, "the critical path has no gaps");
 		is_u64(path.ns, m->end_ns - m->start_ns, "it lasts as long as the recording");
 		is_u64(rows, path.ns, "its rows add up to that");
 	}
-	path_done(&path);
+	vec_done(&path.rows);
+	vec_done(&parts.v);
 	return str_get(&text);
 }
 

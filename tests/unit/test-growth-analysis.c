@@ -5,6 +5,7 @@
 #include "analysis/diff.h"
 #include "analysis/facts.h"
 #include "analysis/hogs.h"
+#include "analysis/locks.h"
 #include "analysis/patterns.h"
 #include "analysis/sampled.h"
 #include "model/model.h"
@@ -167,8 +168,48 @@ static void compare_names(size_t n)
 	summary_done(&b);
 }
 
+/* ---- the critical path */
+
+/* Bytes of the critical path of a thread that takes and releases the GIL n times. */
+static size_t bytes_of_path(size_t n)
+{
+	struct names *names = names_new();
+	struct source source = { .names = names, .frames = stacks_new(names) };
+	struct model *m = model_new(&(struct model_options){ 0 });
+	struct recording_pass pass = { .model = m, .source = &source, .locks_known = true };
+	struct path path;
+	size_t bytes;
+
+	for (size_t i = 0; i < 3 * n; i++)
+		model_feed(m, &(struct event){ .type = (uint16_t)(EV_REQUEST + i % 3),
+		                               .pid = 1,
+		                               .tid = 1,
+		                               .time_ns = MS + 100 * i });
+	model_finish(m);
+	bytes = growth_bytes();
+	path = path_find(&pass, NULL);
+	bytes = growth_bytes() - bytes;
+	if (path.rows.n < 2 || path.rows.v[0].parts < n - 1)
+		abort();
+	vec_done(&path.rows);
+	model_free(m);
+	stacks_free(source.frames);
+	names_free(names);
+	return bytes;
+}
+
+static void test_path_memory(void)
+{
+	size_t few = bytes_of_path(100), many = bytes_of_path(10000);
+
+	if (!ok(many <= few, "the critical path takes no memory for each of its parts"))
+		printf("# %zu bytes, %zu bytes\n", few, many);
+}
+
 int main(void)
 {
+	test_path_memory();
+
 	growth_ok(count_events, 1000, "counters of as many threads");
 	growth_ok(wait_for_sampled, 2000, "samples in which all threads wait");
 	growth_ok(sleep_across_waits, 500, "threads that sleep until others wake them");
