@@ -153,7 +153,8 @@ static void begin(struct search *s, struct wait *wait)
 	size_t i = 0;
 
 	charge(s);
-	wait->stack = stack_of(s, thread_at(s, wait->thread, wait->start_ns), wait->frame);
+	wait->stack = s->work ? stack_of(s, thread_at(s, wait->thread, wait->start_ns), wait->frame)
+	                      : s->threads[wait->thread].calls.base;
 	while (i < s->waiting.n && s->waiting.v[i].stack != wait->stack)
 		i++;
 	if (i == s->waiting.n)

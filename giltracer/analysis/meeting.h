@@ -23,7 +23,7 @@ enum meeting_frame {
 };
 
 /* More pairs of stacks are not told apart. Then the rest of the holds is charged to the holders without
- * their stacks. */
+ * their stacks, and waits that begin then have none either. */
 #define MEETING_WORK (UINT64_C(64) << 20)
 
 /* @waits, @holds: stacks, ids in stacks */

@@ -330,9 +330,10 @@ static void test_other(struct diff_results *r, const struct recording_pass *pass
 	model_free(after);
 }
 
-/* @wrong, @different: numbers of sequences; @undivided: with a limit of work, those that have such time */
+/* @wrong, @different: numbers of sequences; @undivided: with a limit of work, those that have such time;
+ * @divided: pairs with stacks without any work */
 struct results {
-	unsigned wrong, different, undivided;
+	unsigned wrong, different, undivided, divided;
 	size_t pairs, of_calls, of_frames;
 	struct diff_results diff;
 };
@@ -379,6 +380,12 @@ static void test_sequence(struct results *r, const struct recording_pass *pass, 
 	r->wrong += m.ns != want.ns;
 	r->undivided += m.undivided_ns > 0;
 	meeting_done(&m);
+	meeting_find(&m, pass, &groups, 0);
+	r->wrong += m.ns != want.ns;
+	for (size_t i = 0; i < m.pairs.n; i++)
+		r->divided += stacks_get(m.stacks, m.pairs.v[i].waits)->parent ||
+		              stacks_get(m.stacks, m.pairs.v[i].holds)->parent;
+	meeting_done(&m);
 	test_other(&r->diff, pass, &groups, model);
 	meeting_rows_done(&want);
 	meeting_rows_done(&got);
@@ -419,6 +426,7 @@ int main(void)
 	ok(r.of_calls > 1000 && r.of_frames > 1000,
 	   "of %zu pairs, %zu with calls and %zu with frames", r.pairs, r.of_calls, r.of_frames);
 	ok(r.undivided > SEQUENCES / 2, "%u: without the work, the holder remains", r.undivided);
+	is_u64(r.divided, 0, "if there is none from the beginning, no stack does");
 	ok(r.diff.cut > r.diff.compared / 2,
 	   "of %u trees of two recordings, callees are left out in %u", r.diff.compared,
 	   r.diff.cut);

@@ -7,6 +7,7 @@
 
 #include "analysis/functions.h"
 #include "analysis/meeting.h"
+#include "base/alloc.h"
 #include "base/cleanup.h"
 #include "base/idmap.h"
 #include "base/str.h"
@@ -129,15 +130,26 @@ static void shorten(struct str *text)
 	}
 }
 
-/* The node of a stack, or of its outermost frame; with CUT, that of its innermost frame in the tree. */
+/* The outermost frame of each stack. Caller frees. */
+static uint32_t *find_roots(const struct stacks *stacks)
+{
+	uint32_t n = stacks_count(stacks), *roots = xcalloc(n, sizeof(*roots));
+
+	for (uint32_t i = 1; i < n; i++) {
+		uint32_t parent = stacks_get(stacks, i)->parent;
+
+		roots[i] = parent ? roots[parent] : i;
+	}
+	return roots;
+}
+
+/* The node of a stack; with CUT, that of its innermost frame in the tree. */
 static uint32_t node_of(struct tree *t, const struct analysis *a, const struct stacks *stacks,
-                        uint32_t stack, bool outermost)
+                        uint32_t stack)
 {
 	VEC(uint32_t) path = { 0 };
 	uint32_t node = 0;
 
-	while (outermost && stack && stacks_get(stacks, stack)->parent)
-		stack = stacks_get(stacks, stack)->parent;
 	for (; stack && (node = idmap_get(&t->of, stack)) == IDMAP_NONE;
 	     stack = stacks_get(stacks, stack)->parent)
 		*vec_push(&path) = stack;
@@ -216,17 +228,20 @@ static void put_gil(struct jsonw *w, const struct analysis *a)
 {
 	struct meeting m;
 	struct tree t;
+	CLEANUP(free) uint32_t *roots = NULL;
 	uint64_t cut_ns;
 
 	meeting_find(&m, a->pass, &a->rows, MEETING_WORK);
+	roots = find_roots(m.stacks);
 	cut_ns = m.undivided_ns;
 	tree_init(&t, true, SIZE_MAX);
 	for (size_t i = 0; i < m.pairs.n; i++) {
 		const struct meeting_pair *pair = &m.pairs.v[i];
 		bool outermost = i >= PAIRS || t.nodes.n >= MEETING_NODES;
 
-		add_pair(&t, node_of(&t, a, m.stacks, pair->waits, outermost),
-		         node_of(&t, a, m.stacks, pair->holds, outermost), pair->ns);
+		add_pair(&t, node_of(&t, a, m.stacks, outermost ? roots[pair->waits] : pair->waits),
+		         node_of(&t, a, m.stacks, outermost ? roots[pair->holds] : pair->holds),
+		         pair->ns);
 		cut_ns += outermost ? pair->ns : 0;
 	}
 	put(w, "gil", &t, cut_ns);
@@ -277,7 +292,7 @@ static uint64_t add_caused(struct tree *t, const struct analysis *a, struct node
 	idmap_done(&t->of);
 	t->of = (struct idmap){ 0 };
 	for (size_t i = 0; i < m.pairs.n; i++) {
-		uint32_t node = node_of(t, a, m.stacks, m.pairs.v[i].holds, false);
+		uint32_t node = node_of(t, a, m.stacks, m.pairs.v[i].holds);
 
 		cut_ns += node & CUT ? m.pairs.v[i].ns : 0;
 		node &= ~CUT;
