@@ -61,7 +61,7 @@ for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/py
 	ratio=$(awk '{ print $4 / $1 }' pairs | sort -n | sed -n 4p)
 	python3 "$top_srcdir/tests/bench/compare.py" "flight, in memory, $version" '<=1.20' "$ratio"
 	ratio=$(awk '{ print $7 / $1 }' pairs | sort -n | sed -n 4p)
-	python3 "$top_srcdir/tests/bench/compare.py" "flight, on the disk, $version" '<=1.30' "$ratio"
+	python3 "$top_srcdir/tests/bench/compare.py" "flight, on the disk, $version" '<=1.20' "$ratio"
 done
 
 flight . "$python" 5m "${FLIGHT_TURNS:-25000000}" >grown

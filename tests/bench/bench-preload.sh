@@ -36,7 +36,9 @@ recorded() {
 	rm -rf session
 }
 
-for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/python3; do
+pythons=${GILTRACER_TEST_PYTHONS:-$top_builddir/pythons}
+for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/python3 \
+	"$pythons"/debian/usr/bin/python3.1[4-9] "$pythons"/uv/*/bin/python3.*[0-9]; do
 	[ -x "$python" ] || continue
 	for frames in 0 2; do
 		: >pairs
@@ -45,9 +47,9 @@ for python in "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3 /usr/bin/py
 		done
 		ratio=$(awk '{ print $2 / $1 }' pairs | sort -n | sed -n 4p)
 		target='<=1.10'
-		[ "$frames" = 0 ] || target='<=1.25'
+		[ "$frames" = 0 ] || target='<=1.20'
 		python3 "$top_srcdir/tests/bench/compare.py" \
-			"preload, $frames frames, $("$python" -c 'import platform
-print(platform.python_version())')" "$target" "$ratio"
+			"preload, $frames frames, $("$python" -c 'import platform, sys
+print(platform.python_version() + (" of uv" if "/uv/" in sys.executable else ""))')" "$target" "$ratio"
 	done
 done
