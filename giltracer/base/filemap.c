@@ -202,6 +202,15 @@ void filemap_watch(struct filemap *ret, const void *data, size_t size, const cha
 	ret->guard->foreign = true;
 }
 
+/* Only advice: if it fails, memory stays in use for longer. */
+void filemap_drop_to(struct filemap *map, size_t offset)
+{
+	size_t end = offset & ~(size_t)(FILEMAP_DROP_STEP - 1);
+
+	madvise((void *)(uintptr_t)(map->data + map->dropped), end - map->dropped, MADV_DONTNEED);
+	map->dropped = end;
+}
+
 void filemap_done(struct filemap *map)
 {
 	bool foreign = map->guard && map->guard->foreign;

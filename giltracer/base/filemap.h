@@ -21,7 +21,7 @@ struct filemap_guard;
 /* { 0 } is empty. Copies are valid until one of them is closed. */
 struct filemap {
 	const uint8_t *data; /* NULL when size is 0 */
-	size_t size;
+	size_t size, dropped;
 	struct filemap_guard *guard;
 };
 
@@ -39,6 +39,17 @@ int filemap_open_copy(struct filemap *ret, int fd, const char *path, struct erro
 void filemap_watch(struct filemap *ret, const void *data, size_t size, const char *path);
 
 void filemap_done(struct filemap *map);
+
+/* The bytes before offset will hardly be read again: takes no memory for them, in steps, since each costs a
+ * system call. */
+#define FILEMAP_DROP_STEP (1U << 20)
+void filemap_drop_to(struct filemap *map, size_t offset);
+
+static inline void filemap_drop(struct filemap *map, size_t offset)
+{
+	if (map->size && offset >= map->dropped + FILEMAP_DROP_STEP)
+		filemap_drop_to(map, offset);
+}
 
 /* Whether some of the bytes that were read are zeros that are not in the file. */
 bool filemap_is_cut(const struct filemap *map);

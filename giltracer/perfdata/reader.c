@@ -11,9 +11,6 @@
 #include "base/alloc.h"
 #include "base/filemap.h"
 
-/* Dropping pages costs a system call, so smaller parts are not dropped. */
-#define DROP_STEP (16U << 20)
-
 /* The number of bytes to map at a time. */
 #define WANT_STEP (2U << 20)
 
@@ -23,7 +20,6 @@ struct perfdata {
 	size_t size;
 	struct perf_header header;
 	struct perf_header_note cut;
-	uint64_t dropped;
 };
 
 static int cut_at(struct perfdata *pd, uint64_t offset, const char *fmt, ...)
@@ -207,6 +203,11 @@ const struct perf_header_note *perfdata_cut(const struct perfdata *pd)
 	return pd->cut.offset ? &pd->cut : NULL;
 }
 
+void perfdata_drop(struct perfdata *pd, uint64_t offset)
+{
+	filemap_drop(&pd->map, offset);
+}
+
 uint64_t perfdata_want(struct perfdata *pd)
 {
 	uint64_t from = pd->window.pos & ~(uint64_t)(WANT_STEP - 1);
@@ -219,18 +220,6 @@ uint64_t perfdata_want(struct perfdata *pd)
 	        MADV_POPULATE_READ);
 #endif
 	return left <= WANT_STEP ? pd->window.end : from + WANT_STEP;
-}
-
-void perfdata_drop(struct perfdata *pd, uint64_t offset)
-{
-	uint64_t end = offset & ~(uint64_t)(DROP_STEP - 1);
-
-	if (!pd->map.data || end <= pd->dropped)
-		return;
-	/* Only advice: if it fails, memory stays in use for longer. */
-	madvise((void *)(uintptr_t)(pd->window.data + pd->dropped), end - pd->dropped,
-	        MADV_DONTNEED);
-	pd->dropped = end;
 }
 
 const char *perfdata_type_name(uint32_t type)

@@ -244,6 +244,45 @@ static void test_module(void)
 	ok(filemap_check_all(&err) == 0, "until it is closed");
 }
 
+/* KiB of files that are mapped and in memory. */
+static unsigned long mapped_kib(void)
+{
+	CLEANUP(fclose) FILE *in = fopen("/proc/self/status", "re");
+	unsigned long kib = 0, more;
+	char line[128];
+
+	while (in && fgets(line, sizeof(line), in))
+		if (sscanf(line, "RssFile: %lu", &more) == 1 ||
+		    sscanf(line, "RssShmem: %lu", &more) == 1)
+			kib += more;
+	return kib;
+}
+
+static void test_drop(void)
+{
+	const size_t size = 16 * (size_t)FILEMAP_DROP_STEP;
+	CLEANUP(free) uint8_t *ones = xcalloc(size, 1);
+	CLEANUP(free) char *path = NULL;
+	CLEANUP(filemap_done) struct filemap map = { 0 };
+	unsigned long all, some;
+	struct error err;
+
+	memset(ones, 1, size);
+	path = make("dropped", ones, size);
+	if (!ok(filemap_open(&map, path, &err) == 0, "a large file"))
+		return;
+	is_u64(sum(map.data, size), size, "  is read");
+	all = mapped_kib();
+	filemap_drop(&map, FILEMAP_DROP_STEP - 1);
+	is_u64(map.dropped, 0, "  a small part of it stays in memory");
+	filemap_drop(&map, size - 1);
+	some = mapped_kib();
+	is_u64(map.dropped, size - FILEMAP_DROP_STEP, "  a large one does not");
+	ok(some + 8 * FILEMAP_DROP_STEP / 1024 < all, "  which takes less memory (%lu of %lu KiB)",
+	   some, all);
+	is_u64(sum(map.data, size), size, "  and can be read again");
+}
+
 int main(void)
 {
 	const char *tmp = getenv("TMPDIR");
@@ -254,6 +293,7 @@ int main(void)
 	if (!ok(mkdtemp(dir), "a folder"))
 		return done_testing();
 	test_cut();
+	test_drop();
 	test_threads();
 	test_foreign();
 	test_write();

@@ -129,6 +129,8 @@ static void read_record(struct from_preload *fp)
 
 	fp->pending_at = 0;
 	fp->pending_count = preload_stream_next(s, fp->pending);
+	if (s->map.size)
+		filemap_drop(&s->map, (size_t)(s->at.p - s->map.data));
 	fp->source.stats.records++;
 	for (unsigned i = 0; i < fp->pending_count; i++)
 		if (fp->pending[i].type == EV_COMM)
