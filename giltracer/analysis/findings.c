@@ -708,14 +708,9 @@ static bool is_blocked(const struct model *m, const struct task_delay *d)
 	uint64_t ns = 0;
 
 	for (size_t i = lane ? lane_at(lane, d->start_ns) : 0;
-	     lane && i < lane->spans.n && lane->spans.v[i].start_ns < d->end_ns; i++) {
-		uint64_t from = later(lane->spans.v[i].start_ns, d->start_ns);
-		uint64_t to = lane_span_end(lane, i);
-
-		to = to < d->end_ns ? to : d->end_ns;
-		if (gil_state_is_without(lane->spans.v[i].state) && to > from)
-			ns += to - from;
-	}
+	     lane && i < lane->spans.n && lane->spans.v[i].start_ns < d->end_ns; i++)
+		if (gil_state_is_without(lane->spans.v[i].state))
+			ns += lane_span_in(lane, i, d->start_ns, d->end_ns);
 	return ns > d->slept_ns && (ns - d->slept_ns) * 2 > d->end_ns - d->start_ns;
 }
 

@@ -22,12 +22,11 @@
 static void add_off_cpu(const struct lane *lane, size_t i, uint64_t from_ns, uint64_t to_ns,
                         uint64_t *runnable_ns, uint64_t *asleep_ns)
 {
-	uint64_t from = later(lane->spans.v[i].start_ns, from_ns);
-	uint64_t to = lane_span_end(lane, i) < to_ns ? lane_span_end(lane, i) : to_ns;
 	uint8_t state = lane->spans.v[i].state;
 
-	if (state != CPU_UNKNOWN && state != CPU_RUNNING && to > from)
-		*(state == CPU_RUNNABLE ? runnable_ns : asleep_ns) += to - from;
+	if (state != CPU_UNKNOWN && state != CPU_RUNNING)
+		*(state == CPU_RUNNABLE ? runnable_ns : asleep_ns) += lane_span_in(lane, i, from_ns,
+		                                                                   to_ns);
 }
 
 void hogs_off_cpu(const struct model_thread *thread, uint64_t from_ns, uint64_t to_ns,
@@ -278,15 +277,13 @@ static void add_proof(struct request_proof *proof, const struct lane *lane, size
                       uint64_t from_ns, uint64_t to_ns)
 {
 	const struct span *span = &lane->spans.v[i];
-	uint64_t from = later(span->start_ns, from_ns);
-	uint64_t to = lane_span_end(lane, i) < to_ns ? lane_span_end(lane, i) : to_ns;
+	uint64_t ns = lane_span_in(lane, i, from_ns, to_ns);
 
-	if (to <= from || span->state == CPU_UNKNOWN || span->state == CPU_RUNNABLE ||
-	    span->flags & SPAN_STOPPED)
+	if (span->state == CPU_UNKNOWN || span->state == CPU_RUNNABLE || span->flags & SPAN_STOPPED)
 		return;
-	proof->kept_ns += to - from;
+	proof->kept_ns += ns;
 	if (span->flags & SPAN_INFERRED_END)
-		proof->unsure_ns += to - from;
+		proof->unsure_ns += ns;
 }
 
 /* The proof that a hold lasted more than slack_ns after a release request; asked_ns is
@@ -823,16 +820,12 @@ void hogs_add_collections(struct hogs *hogs, const struct model *model, const st
 		for (size_t j = SEARCH(hogs->overdue.n, at, hogs->overdue.v[at].thread < thread);
 		     j < hogs->overdue.n && hogs->overdue.v[j].thread == thread; j++) {
 			const struct lane *lane = &model->threads.v[thread].gil;
-			size_t span = hogs->overdue.v[j].span;
-			uint64_t from = lane->spans.v[span].start_ns,
-				 to = lane_span_end(lane, span);
-			struct hog *hog;
+			uint64_t ns = lane_span_in(lane, hogs->overdue.v[j].span, c->start_ns,
+			                           c->end_ns);
+			struct hog *hog = ns ? row_of(hogs, frames, &hogs->overdue.v[j]) : NULL;
 
-			from = from > c->start_ns ? from : c->start_ns;
-			to = to < c->end_ns ? to : c->end_ns;
-			hog = from < to ? row_of(hogs, frames, &hogs->overdue.v[j]) : NULL;
 			if (hog)
-				hog->collected_ns += to - from;
+				hog->collected_ns += ns;
 		}
 	}
 }

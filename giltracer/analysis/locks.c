@@ -258,17 +258,11 @@ static uint64_t slept(struct following *f, uint32_t thread, uint64_t from, uint6
 	const struct lane *lane = &f->model->threads.v[thread].cpu;
 	uint64_t sum = 0;
 
-	for (size_t i = lane_at(lane, from); i < lane->spans.n && f->work; i++, f->work--) {
-		uint64_t start = later(lane->spans.v[i].start_ns, from);
-		uint64_t end = lane_span_end(lane, i);
-
-		if (start >= to)
-			break;
-		end = end < to ? end : to;
-		if (end > start && (lane->spans.v[i].state == CPU_SLEEPING ||
-		                    lane->spans.v[i].state == CPU_UNINTERRUPTIBLE))
-			sum += end - start;
-	}
+	for (size_t i = lane_at(lane, from);
+	     i < lane->spans.n && lane->spans.v[i].start_ns < to && f->work; i++, f->work--)
+		if (lane->spans.v[i].state == CPU_SLEEPING ||
+		    lane->spans.v[i].state == CPU_UNINTERRUPTIBLE)
+			sum += lane_span_in(lane, i, from, to);
 	return sum;
 }
 

@@ -481,15 +481,9 @@ static uint64_t waited_in(const struct lane *lane, uint64_t start_ns, uint64_t e
 	uint64_t ns = 0;
 
 	for (size_t i = lane_at(lane, start_ns);
-	     i < lane->spans.n && lane->spans.v[i].start_ns < end_ns; i++) {
-		uint64_t from = lane->spans.v[i].start_ns, to = lane_span_end(lane, i);
-
-		if (lane->spans.v[i].state != GIL_WAIT)
-			continue;
-		from = from > start_ns ? from : start_ns;
-		to = to < end_ns ? to : end_ns;
-		ns += to > from ? to - from : 0;
-	}
+	     i < lane->spans.n && lane->spans.v[i].start_ns < end_ns; i++)
+		if (lane->spans.v[i].state == GIL_WAIT)
+			ns += lane_span_in(lane, i, start_ns, end_ns);
 	return ns;
 }
 

@@ -41,10 +41,7 @@ static uint64_t end_of(const struct slice *s)
 
 static uint64_t overlap(const struct slice *s, uint64_t from_ns, uint64_t to_ns)
 {
-	uint64_t from = s->start_ns > from_ns ? s->start_ns : from_ns;
-	uint64_t to = end_of(s) < to_ns ? end_of(s) : to_ns;
-
-	return to > from ? to - from : 0;
+	return overlap_ns(s->start_ns, end_of(s), from_ns, to_ns);
 }
 
 /* Index of the first call that starts no earlier than time_ns. */

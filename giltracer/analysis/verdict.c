@@ -44,11 +44,9 @@ static uint64_t running_off_gil(const struct model_thread *t)
 	while (g < t->gil.spans.n && c < t->cpu.spans.n) {
 		const struct span *gil = &t->gil.spans.v[g], *cpu = &t->cpu.spans.v[c];
 		uint64_t gil_end = lane_span_end(&t->gil, g), cpu_end = lane_span_end(&t->cpu, c);
-		uint64_t from = gil->start_ns > cpu->start_ns ? gil->start_ns : cpu->start_ns;
-		uint64_t to = gil_end < cpu_end ? gil_end : cpu_end;
 
-		if (gil_state_is_without(gil->state) && cpu->state == CPU_RUNNING && to > from)
-			sum += to - from;
+		if (gil_state_is_without(gil->state) && cpu->state == CPU_RUNNING)
+			sum += overlap_ns(gil->start_ns, gil_end, cpu->start_ns, cpu_end);
 		if (gil_end <= cpu_end)
 			g++;
 		if (cpu_end <= gil_end)

@@ -292,11 +292,9 @@ uint64_t owners_waited(const struct model_gil *g, size_t *hint, uint64_t from_ns
 	*hint = owners_at(g, *hint, from_ns);
 	for (size_t i = *hint; i < g->owners.n && g->owners.v[i].start_ns < to_ns; i++) {
 		uint64_t end = i + 1 < g->owners.n ? g->owners.v[i + 1].start_ns : g->end_ns;
-		uint64_t start = later(g->owners.v[i].start_ns, from_ns);
 
-		end = end < to_ns ? end : to_ns;
-		if (end > start)
-			ns += (end - start) * g->owners.v[i].waiters;
+		ns += overlap_ns(g->owners.v[i].start_ns, end, from_ns, to_ns) *
+		      g->owners.v[i].waiters;
 	}
 	return ns;
 }

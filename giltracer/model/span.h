@@ -14,6 +14,16 @@ static inline uint64_t later(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* How much two stretches of time have in common. */
+static inline uint64_t overlap_ns(uint64_t from_ns, uint64_t to_ns, uint64_t other_from_ns,
+                                  uint64_t other_to_ns)
+{
+	uint64_t from = later(from_ns, other_from_ns);
+	uint64_t to = to_ns < other_to_ns ? to_ns : other_to_ns;
+
+	return to > from ? to - from : 0;
+}
+
 /* A span of a GIL lane without a frame. index: of the GIL or, depending on the state, of the
  * lock. */
 static inline struct span gil_span(uint64_t start_ns, unsigned state, uint32_t index,
@@ -51,6 +61,13 @@ static inline struct span *lane_last(struct lane *lane)
 static inline uint64_t lane_span_end(const struct lane *lane, size_t i)
 {
 	return i + 1 < lane->spans.n ? lane->spans.v[i + 1].start_ns : lane->end_ns;
+}
+
+/* How much of span i is in a stretch of time. */
+static inline uint64_t lane_span_in(const struct lane *lane, size_t i, uint64_t from_ns,
+                                    uint64_t to_ns)
+{
+	return overlap_ns(lane->spans.v[i].start_ns, lane_span_end(lane, i), from_ns, to_ns);
 }
 
 /* Index of the span that contains time_ns: the last one that does not start later, or the first
