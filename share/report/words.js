@@ -211,7 +211,7 @@ export const waitsForGil = "Waits for the GIL";
 export const sharesCpus = "Shares CPUs";
 export const lengthOfRun = "Length of the run";
 export const withoutGilCaption = "With and without the GIL";
-/** @type {(recorded: string, replayed: string, error: string, factor: number, code: Mark) => Rich} */
+/** @type {(was: string, is: string, error: string, factor: number, code: Mark) => Rich} */
 export const withoutGilHint = (recorded, replayed, error, factor, code) => [
 	`Waits are summed over all threads. The recording took ${recorded}, its replay with the GIL `,
 	`${replayed}: an error of ${error}. It is assumed that Python code takes ${factor} times as `,
