@@ -998,6 +998,25 @@ static int compare_sends(const void *a, const void *b, void *data)
 	return (x->sent_ns > y->sent_ns) - (x->sent_ns < y->sent_ns);
 }
 
+/* A thread does nothing for others while it waits itself: what it seems to do then, it did before. So it is
+ * with the start of a thread that had no CPU at first, for which its creator waits. */
+static void do_before_waits(struct dependencies *d)
+{
+	for (size_t i = 0; i < d->v.n; i++) {
+		struct dependency *dep = &d->v.v[i];
+		const struct dependency *of;
+		size_t n, before;
+
+		if (dep->by == MODEL_NONE)
+			continue;
+		of = &d->v.v[d->first[dep->by]];
+		n = d->first[dep->by + 1] - d->first[dep->by];
+		before = SEARCH(n, k, of[k].from_ns < dep->sent_ns);
+		if (before && of[before - 1].to_ns > dep->sent_ns)
+			dep->sent_ns = of[before - 1].from_ns;
+	}
+}
+
 static void find_dependencies(struct dependencies *d, const struct model *m)
 {
 	uint64_t work = model_blocked_work(m);
@@ -1036,6 +1055,7 @@ static void find_dependencies(struct dependencies *d, const struct model *m)
 		d->first[i + 1] += d->first[i];
 		d->first_send[i + 1] += d->first_send[i];
 	}
+	do_before_waits(d);
 	if (n)
 		qsort_r(d->sends, n, sizeof(*d->sends), compare_sends, d);
 }

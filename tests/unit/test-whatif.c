@@ -432,6 +432,30 @@ static void test_lock(void)
 	is_str(path(), "P ? 99.0; P ? 79.0", "which is the critical path");
 }
 
+/* 7 starts 8, which has no CPU until 105, and waits until 8 says so at 110. */
+static void test_late_start(void)
+{
+	start_until(200);
+	run(100 * MS, 7, 0);
+	release(100 * MS, 7);
+	leaves(100 * MS, 7);
+	parks(100 * MS, 7, 0x7008, PARK_EVENT);
+	new_thread(105 * MS, 8, 7);
+	run(105 * MS, 8, 1);
+	request(105 * MS, 8);
+	acquire(105 * MS, 8);
+	unparks(110 * MS, 8, 0x7008);
+	run(110 * MS, 7, 0);
+	parked(110 * MS, 7);
+	request(110 * MS, 7);
+	release(120 * MS, 8);
+	ends(120 * MS, 8);
+	acquire(120 * MS, 7);
+	release(200 * MS, 7);
+	free_it(1);
+	is_u64(f.run_count, 3, "a thread that started late was started before it was waited for");
+}
+
 /* A thread that would wait for itself, and events without order, end the replay. */
 static void test_stuck(void)
 {
@@ -452,6 +476,7 @@ int main(void)
 	test_free();
 	test_parallel();
 	test_lock();
+	test_late_start();
 	test_stuck();
 	test_asleep();
 	test_two_calls();
