@@ -32,7 +32,16 @@ start = time.monotonic()
 for i in range(2):
     threading.Thread(target=work, args=(start, ready), name=f'work-{i}', daemon=True).start()
 barrier.wait()
-if ready:
+if ready[:1] == ['crash']:
+    import ctypes
+    ctypes.string_at(0)
+elif ready[:1] == ['exhaust']:
+    with open(ready[1], 'w') as procs:  # of a control group: this process moves to it
+        procs.write('0')
+    memory = []
+    while True:
+        memory.append(b'x' * 2**20)
+elif ready:
     with open(ready[0], 'w') as fifo:
         print('ready', file=fifo)
     barrier.wait()
@@ -94,6 +103,34 @@ is "$(json got.json 'sorted(t["name"] for t in d["threads"])')" "['MainThread', 
 	'  with the names of threads'
 exits 125 'snapshot of a process without a flight recorder' "$GILTRACER" snapshot -p $$
 like "$(cat err)" 'no flight recorder is on in it' '  is refused'
+
+# The program ends by a signal of the kernel's.
+# died: its report is complete
+died() {
+	is "$(json got.json 'sorted(t["name"] for t in d["threads"])')" "['MainThread', 'work-0', 'work-1']" \
+		'  with the names of threads'
+	is_last got.json
+}
+exits 139 'a program that crashes' "$GILTRACER" --flight 500ms --python "$python" --json got.json -o got.html \
+	phases.py crash
+died
+group=
+for folder in memory unified .; do
+	group=/sys/fs/cgroup/$folder/giltracer-test.$$
+	mkdir "$group" 2>/dev/null || continue
+	at_exit "rmdir $group"
+	for limit in memory.limit_in_bytes memory.max; do
+		[ ! -e "$group/$limit" ] || echo 128M >"$group/$limit" || continue
+		[ ! -e "$group/$limit" ] || break 2
+	done
+done 2>/dev/null
+if [ -e "$group/$limit" ]; then
+	exits 137 'a program that has no more memory' "$GILTRACER" --flight 500ms --python "$python" --json got.json \
+		-o got.html phases.py exhaust "$group/cgroup.procs"
+	died
+else
+	skip 'no memory controller' 'a program that has no more memory' # a kill -9, as above
+fi
 
 cat >own.py <<'END'
 import os, sys, threading
