@@ -302,6 +302,16 @@ static int remove_in(int in, const char *name)
 	return unlinkat(in, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1;
 }
 
+int file_remove_folder(int in, const char *name, int folder)
+{
+	int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CLEANUP(closedir) DIR *dir = own < 0 ? NULL : fdopendir(own);
+
+	if (!dir || remove_contents(in, dir) < 0)
+		return -1;
+	return unlinkat(in, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1;
+}
+
 int file_remove_tree(const char *path, struct error *err)
 {
 	return remove_in(AT_FDCWD, path) < 0 ? error_errno(err, "%s: cannot remove", path) : 0;

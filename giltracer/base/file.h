@@ -64,6 +64,10 @@ int folder_each(const char *dir, const char *suffix,
  * error. */
 int file_remove_tree(const char *path, struct error *err);
 
+/* The same for the open folder, which has this name in the folder in: if it has been moved, what is there now
+ * loses nothing. -1: see errno. */
+int file_remove_folder(int in, const char *name, int folder);
+
 DEFINE_CLEANUP_IN(struct filewriter, filewriter_done);
 
 #endif

@@ -4,6 +4,7 @@
 #include "session/temp_session.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,7 @@
 
 #define PREFIX "giltracer."
 #define RANDOM "XXXXXX"
+#define TRIES  100
 
 /* $TMPDIR, or /tmp; borrowed. */
 static const char *temp_session_base(void)
@@ -26,11 +28,25 @@ static const char *temp_session_base(void)
 	return tmp && *tmp ? tmp : "/tmp";
 }
 
-static int open_lock(const char *dir, int flags)
+/* Others who may write to the folder around it can put another one, or a link, in its place at any time, so all that
+ * is done in it goes by its descriptor. */
+static int open_folder(int in, const char *name)
 {
-	CLEANUP(free) char *path = xasprintf("%s/lock", dir);
+	return openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
 
-	return open(path, flags | O_NOFOLLOW | O_CLOEXEC, 0600);
+static int open_lock(int folder, int flags)
+{
+	return openat(folder, "lock", flags | O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+}
+
+/* A folder of this user only, with the mode that mkdtemp sets, so nobody else can have put a link
+ * into it. */
+static bool is_scratch(int folder)
+{
+	struct stat st;
+
+	return fstat(folder, &st) == 0 && st.st_uid == geteuid() && (st.st_mode & 07777) == 0700;
 }
 
 /* Whether the folder still exists once it is locked: a process that removes dead sessions may have
@@ -42,44 +58,38 @@ static bool lock_new(int fd)
 	return flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0;
 }
 
-/* A folder of this user only, with the mode that mkdtemp sets, so nobody else can have put a link
- * into it. */
-static bool is_scratch(const char *path, const char *name)
-{
-	struct stat st;
-
-	return str_has_prefix(name, PREFIX) && strlen(name) == strlen(PREFIX RANDOM) &&
-	       lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == geteuid() &&
-	       (st.st_mode & 07777) == 0700;
-}
-
 /* Takes the lock of a dead session. Returns -1 if the session is alive, or if it has no lock file,
  * so that it may not be ours. */
-static int lock_dead(const char *path)
+static int lock_dead(int folder)
 {
-	CLEANUP(close) int fd = open_lock(path, O_RDWR);
+	CLEANUP(close) int fd = is_scratch(folder) ? open_lock(folder, 0) : -1;
 
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 ? take_fd(&fd) : -1;
 }
 
-static void find_dead(struct temp_session_dead *ret, const char *base)
+/* @found: to which their paths are added; NULL: they are removed */
+static void look_for_dead(const char *base, struct temp_session_dead *found)
 {
 	CLEANUP(closedir) DIR *dir = opendir(base);
 	struct dirent *entry;
 
-	*ret = (struct temp_session_dead){ 0 };
 	while (dir && (entry = readdir(dir))) {
-		CLEANUP(free) char *path = xasprintf("%s/%s", base, entry->d_name);
-		CLEANUP(close) int lock = is_scratch(path, entry->d_name) ? lock_dead(path) : -1;
+		const char *name = entry->d_name;
+		bool named = str_has_prefix(name, PREFIX) && strlen(name) == strlen(PREFIX RANDOM);
+		CLEANUP(close) int folder = named ? open_folder(dirfd(dir), name) : -1;
+		CLEANUP(close) int lock = folder < 0 ? -1 : lock_dead(folder);
 
-		if (lock >= 0)
-			*vec_push(&ret->paths) = take(path);
+		if (lock >= 0 && found)
+			*vec_push(&found->paths) = xasprintf("%s/%s", base, name);
+		else if (lock >= 0)
+			file_remove_folder(dirfd(dir), name, folder);
 	}
 }
 
 void temp_session_find_dead(struct temp_session_dead *ret)
 {
-	find_dead(ret, temp_session_base());
+	*ret = (struct temp_session_dead){ 0 };
+	look_for_dead(temp_session_base(), ret);
 }
 
 void temp_session_dead_done(struct temp_session_dead *dead)
@@ -89,20 +99,6 @@ void temp_session_dead_done(struct temp_session_dead *dead)
 	vec_done(&dead->paths);
 }
 
-static void remove_dead(const char *base)
-{
-	CLEANUP(temp_session_dead_done) struct temp_session_dead dead = { 0 };
-
-	find_dead(&dead, base);
-	for (size_t i = 0; i < dead.paths.n; i++) {
-		CLEANUP(close) int lock = lock_dead(dead.paths.v[i]);
-		struct error ignored;
-
-		if (lock >= 0)
-			file_remove_tree(dead.paths.v[i], &ignored);
-	}
-}
-
 int temp_session_make(struct temp_session *ret, struct error *err)
 {
 	CLEANUP(free) char *base = realpath(temp_session_base(), NULL);
@@ -110,25 +106,48 @@ int temp_session_make(struct temp_session *ret, struct error *err)
 	return temp_session_make_in(ret, base ? base : temp_session_base(), err);
 }
 
+/* As mkdtemp does. */
+static int make_folder(int in, char *name)
+{
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+	for (unsigned i = 0; i < TRIES; i++) {
+		for (char *at = name + strlen(PREFIX); *at; at++)
+			*at = letters[arc4random_uniform(sizeof(letters) - 1)];
+		if (mkdirat(in, name, 0700) == 0)
+			return 0;
+		if (errno != EEXIST)
+			break;
+	}
+	return -1;
+}
+
 int temp_session_make_in(struct temp_session *ret, const char *base, struct error *err)
 {
+	CLEANUP(close) int in = open(base, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP(close) int lock = -1;
 
-	remove_dead(base);
+	look_for_dead(base, NULL);
 	while (lock < 0) {
-		CLEANUP(free) char *dir = xasprintf("%s/" PREFIX RANDOM, base);
+		char name[] = PREFIX RANDOM;
+		CLEANUP(close) int folder = -1;
 
-		if (!mkdtemp(dir))
+		if (in < 0 || make_folder(in, name) < 0)
 			return error_errno(
 				err,
 				"no room for the recording in %s (choose another folder with "
 				"TMPDIR)",
 				base);
-		lock = open_lock(dir, O_RDWR | O_CREAT | O_EXCL);
-		if (lock < 0)
-			return error_errno(err, "%s", dir);
+		folder = open_folder(in, name);
+		lock = folder < 0 ? -1 : open_lock(folder, O_CREAT | O_EXCL);
+		if (lock < 0 || !is_scratch(folder)) {
+			error_errno(err, "%s/%s", base, name);
+			unlinkat(in, name, AT_REMOVEDIR);
+			return -1;
+		}
 		if (lock_new(lock))
-			ret->path = take(dir);
+			ret->path = xasprintf("%s/%s", base, name);
 		else
 			close(take_fd(&lock));
 	}
@@ -138,8 +157,20 @@ int temp_session_make_in(struct temp_session *ret, const char *base, struct erro
 
 int temp_session_remove(struct temp_session *scratch, struct error *err)
 {
-	int failed = file_remove_tree(scratch->path, err);
+	char *name = strrchr(scratch->path, '/');
+	CLEANUP(close) int folder = open_folder(AT_FDCWD, scratch->path);
+	CLEANUP(close) int in = -1;
+	struct stat ours, st;
+	int failed = 0;
 
+	*name = '\0';
+	in = open(*scratch->path ? scratch->path : "/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	*name = '/';
+	/* Another one in its place is not ours. */
+	if (folder >= 0 && fstat(scratch->lock, &ours) == 0 &&
+	    fstatat(folder, "lock", &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_ino == ours.st_ino &&
+	    st.st_dev == ours.st_dev && file_remove_folder(in, name + 1, folder) < 0)
+		failed = error_errno(err, "%s: cannot remove", scratch->path);
 	close(take_fd(&scratch->lock));
 	free(take(scratch->path));
 	return failed;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* session.json: a document that was written is read again; an invalid one is refused with the key's
  * name. */
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -12,6 +15,7 @@
 #include "record/record.h"
 #include "base/str.h"
 #include "session/session.h"
+#include "session/temp_session.h"
 #include "tap.h"
 
 static struct session *example(void)
@@ -273,8 +277,92 @@ static void test_private(void)
 	free(path);
 }
 
+/* ---- temporary folders, in one that others can change */
+
+static unsigned count_in(const char *path)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	unsigned n = 0;
+
+	while (dir && (entry = readdir(dir)))
+		n += *entry->d_name != '.';
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+static void make_file(const char *dir, const char *name)
+{
+	char *path = xasprintf("%s/%s", dir, name);
+
+	close(open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	free(path);
+}
+
+/* Its lock is the third file that is open. */
+static void test_no_lock(const char *base)
+{
+	struct temp_session session = SCRATCH_NONE;
+	int next = dup(0);
+	struct rlimit limit;
+	struct rlimit low;
+	struct error err;
+
+	close(next);
+	getrlimit(RLIMIT_NOFILE, &limit);
+	low = (struct rlimit){ (rlim_t)next + 2, limit.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &low);
+	ok(temp_session_make_in(&session, base, &err) < 0 && err.code == EMFILE,
+	   "a session that cannot be locked is refused");
+	setrlimit(RLIMIT_NOFILE, &limit);
+	ok(count_in(base) == 0, "it leaves no folder");
+}
+
+static void test_replaced(const char *base)
+{
+	struct temp_session session = SCRATCH_NONE;
+	char *other = xasprintf("%s/other", base), *moved = xasprintf("%s/moved", base), *path;
+	struct error err;
+
+	ok(temp_session_make_in(&session, base, &err) == 0 && mkdir(other, 0700) == 0,
+	   "a session and another folder");
+	make_file(session.path, "ours");
+	make_file(other, "theirs");
+	path = xstrdup(session.path);
+	ok(rename(path, moved) == 0 && symlink(other, path) == 0, "a link is put in its place");
+	ok(temp_session_remove(&session, &err) == 0 && count_in(other) == 1,
+	   "the session is removed, but not what the link leads to");
+	unlink(path);
+	ok(rename(other, path) == 0, "a folder has the name of a session");
+	ok(temp_session_make_in(&session, base, &err) == 0 && count_in(path) == 1,
+	   "a folder without a lock is no dead session");
+	make_file(path, "lock");
+	ok(temp_session_remove(&session, &err) == 0 &&
+	           temp_session_make_in(&session, base, &err) == 0 && access(path, F_OK) < 0,
+	   "one whose lock nobody has is removed");
+	ok(count_in(moved) == 2, "one of another name is not");
+	ok(temp_session_remove(&session, &err) == 0 && file_remove_tree(moved, &err) == 0 &&
+	           count_in(base) == 0,
+	   "nothing is left");
+	free(path);
+	free(moved);
+	free(other);
+}
+
+static void test_temporary(void)
+{
+	char base[] = "/tmp/test-session.XXXXXX";
+
+	ok(mkdtemp(base) != NULL, "a folder");
+	test_no_lock(base);
+	test_replaced(base);
+	rmdir(base);
+}
+
 int main(void)
 {
+	test_temporary();
 	test_private();
 	test_round_trip();
 	test_not_utf8();
