@@ -110,6 +110,7 @@ static void undo_strays(bool dry_run)
 
 	if (dry_run)
 		return;
+	lease_drop_places(0);
 	if (uprobes_remove_strays(&removed, &err) < 0 && err.code != ENOENT)
 		log_warn("stray probes: %s", err.text);
 	else if (removed)

@@ -397,6 +397,9 @@ struct session *job_describe(const struct job *job)
  */
 #define PLACES_MAX (1 << 20)
 
+/* For so many interpreters and numbers of frames the places are kept. */
+#define PLACES_KEPT 64
+
 static void add_identity(struct str *out, const struct image_identity *id)
 {
 	str_addf(out, " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRId64, id->dev, id->ino, id->size,
@@ -436,7 +439,7 @@ static char *places_path(const char *library, unsigned frames)
 
 	for (const char *c = library; *c; c++)
 		hash = (hash ^ (uint8_t)*c) * 0x100000001b3;
-	name = xasprintf("places-%016" PRIx64 "-%u", hash, frames);
+	name = xasprintf(LEASE_PLACES "%016" PRIx64 "-%u", hash, frames);
 	return lease_path(name);
 }
 
@@ -560,6 +563,7 @@ static void places_write(const struct probe_set *set, const struct python *pytho
 	file = places_of(set, key);
 	if (fchmod(fileno(w.out), 0600) == 0 && file && json_dumpf(file, w.out, JSON_COMPACT) == 0)
 		filewriter_commit(&w, &ignored);
+	lease_drop_places(PLACES_KEPT);
 }
 
 static int resolve(struct probe_set **ret, const struct python *python, unsigned frames,

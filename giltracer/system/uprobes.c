@@ -26,6 +26,7 @@
 #include "base/child.h"
 #include "base/cleanup.h"
 #include "base/file.h"
+#include "base/log.h"
 #include "base/procfs.h"
 #include "base/str.h"
 #include "python/probes.h"
@@ -444,8 +445,14 @@ static void release_after(struct uprobes *u, const int *pidfds, size_t count)
 
 static void release_after(struct uprobes *u, const int *pidfds, size_t count)
 {
+	sigset_t none;
+
 	setsid();
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
 	prctl(PR_SET_NAME, "giltracer-end");
+	if (chdir("/") < 0)
+		log_debug("chdir: %s", strerror(errno));
 	close_others(u, pidfds, count);
 	for (size_t i = 0; i < count; i++)
 		poll(&(struct pollfd){ .fd = pidfds[i], .events = POLLIN }, 1, CLOSING_MS);
@@ -704,6 +711,16 @@ bool lease_is_foreign(const char *group)
 	return strcmp(has_suffix ? last : "", ours) != 0;
 }
 
+static int is_of_places(const struct dirent *entry)
+{
+	return str_has_prefix(entry->d_name, LEASE_PLACES);
+}
+
+static bool is_later(const struct timespec *a, const struct timespec *b)
+{
+	return a->tv_sec != b->tv_sec ? a->tv_sec > b->tv_sec : a->tv_nsec > b->tv_nsec;
+}
+
 int lease_make_folder(struct error *err)
 {
 	CLEANUP(free) char *dir = lease_path("");
@@ -711,6 +728,31 @@ int lease_make_folder(struct error *err)
 	if (mkdir(dir, 0755) < 0 && errno != EEXIST)
 		return error_errno(err, "%s", dir);
 	return 0;
+}
+
+void lease_drop_places(size_t keep)
+{
+	CLEANUP(free) char *folder = lease_path("");
+	CLEANUP(close) int dir = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct dirent **entries = NULL;
+	int n = dir < 0 ? -1 : scandirat(dir, ".", &entries, is_of_places, NULL);
+	CLEANUP(free) struct timespec *written = xcalloc(n > 0 ? (size_t)n : 1, sizeof(*written));
+	struct stat st;
+
+	for (int i = 0; i < n; i++)
+		if (fstatat(dir, entries[i]->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+			written[i] = st.st_mtim;
+	for (int i = 0; i < n; i++) {
+		size_t newer = 0;
+
+		for (int other = 0; other < n; other++)
+			newer += is_later(&written[other], &written[i]);
+		if (newer >= keep)
+			unlinkat(dir, entries[i]->d_name, 0);
+	}
+	for (int i = 0; i < n; i++)
+		free(entries[i]);
+	free(entries);
 }
 
 /* The process that holds the lock, found in a line such as "3: FLOCK  ADVISORY  WRITE 1234

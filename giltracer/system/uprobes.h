@@ -143,6 +143,12 @@ struct lease_record {
 /* The path of a file in RUNDIR; the caller frees it. */
 char *lease_path(const char *name);
 
+/* Files in RUNDIR whose names begin so contain the places of an interpreter's probes, for the next recording. Remove
+ * all but the newest keep. */
+#define LEASE_PLACES "places-"
+
+void lease_drop_places(size_t keep);
+
 /* Make RUNDIR unless it exists. */
 int lease_make_folder(struct error *err);
 

@@ -78,8 +78,13 @@ like "$(cat out)" '^umount /sys/kernel/tracing$' 'names its steps'
 is "$(system)" "$after" 'and changes nothing'
 ok 'undo' setup --undo
 is "$(system)" "$before" 'restores what was found'
+mkdir rundir && : >rundir/places-0123456789abcdef-1
+GILTRACER_RUNDIR=$scratch/rundir
+export GILTRACER_RUNDIR
 ok 'undo again' setup --undo
+unset GILTRACER_RUNDIR
 like "$(cat err)" 'nothing to undo' 'has nothing to do'
+is "$(find rundir -name 'places-*')" '' 'but drops what was found in interpreters'
 
 # Settings that permit as much already are left alone.
 mount -t tracefs tracefs /sys/kernel/tracing

@@ -72,6 +72,8 @@ is "$(ps -o comm= -p "$remover")" giltracer-end 'one process remains'
 # It may wait for perf, and holds the record and probes; the folder is the one that find reads.
 is "$(find "/proc/$remover/fd" ! -type d ! -lname '/run/giltracer/*' ! -lname 'anon_inode:*' -printf '%l\n')" '' \
 	'which keeps no file or pipe of ours open'
+is "$(readlink "/proc/$remover/cwd") $(sed -n 's/^SigBlk:\t//p' "/proc/$remover/status")" '/ 0000000000000000' \
+	'nor a folder, and can be ended'
 exec 9<&-
 removed
 is "$(probes_in "$probes")" 0 'and removes them then'
@@ -167,6 +169,12 @@ is "$(group_used)" "$ours" 'or a link'
 sed -i 's/_[0-9a-f]\{6\}_c/_abcdef_c/' "$places"
 touch "$lib"
 is "$(group_used)" "$ours" 'or of what the interpreter was before'
+rm "$places"
+for i in $(seq 100); do
+	touch -d "$i days ago" "run/places-$i"
+done
+is "$(group_used)" "$ours" 'of many interpreters'
+is "$(find run -name 'places-*' | wc -l) $(find run -path "$places")" "64 $places" 'the last 64 are kept'
 removed
 
 rm -rf "$scratch/venv"
