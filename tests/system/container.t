@@ -82,13 +82,10 @@ tells() {
 	newer_pythons | sed "s,^,$nobody|,"
 	all_uv_pythons | sed "s,^,$nobody|,"
 } | sort -u | sed "/ .usr/s,^$bare,$nobody," >interpreters
-while IFS='|' read -r who version <&3; do
-	python=${version#* } version=${version%% *}
-	case $version in 3.6 | *t) continue ;; esac
-	# The container does not see them: another folder with the same interpreters is tested.
-	case $(readlink -f "$python") in /tmp/* | /var/tmp/* | /dev/shm/*) continue ;; esac
-	[ "$who" = "$bare" ] || $who test -x "$python" || who=$bare
-	options=
+# from_outside USER VERSION PYTHON
+from_outside() {
+	who=$1 version=$2 python=$3 options=
+	cp ../join.py ../inside.sh .
 	start "$who" "$python" work
 	joined "$version ($python): from outside"
 	tells
@@ -103,7 +100,16 @@ while IFS='|' read -r who version <&3; do
 			'  a thread that sleeps throughout is without the GIL'
 		finish "$version: $how"
 	done
+}
+while IFS='|' read -r who version <&3; do
+	python=${version#* } version=${version%% *}
+	case $version in 3.6 | *t) continue ;; esac
+	# The container does not see them: another folder with the same interpreters is tested.
+	case $(readlink -f "$python") in /tmp/* | /var/tmp/* | /dev/shm/*) continue ;; esac
+	[ "$who" = "$bare" ] || $who test -x "$python" || who=$bare
+	together from_outside "$who" "$version" "$python"
 done 3<interpreters
+gather
 
 # A program that needs no capability to be run.
 python=$(command -v /usr/bin/python3) || python=$(cpython 3.11)

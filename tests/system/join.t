@@ -85,10 +85,8 @@ refuses() {
 	like "$(cat err)" "^giltracer: error: $pattern\$" '  one sentence says so'
 }
 
-newer_pythons >interpreters
-while read -r version python <&3; do
-	case $version in *t | 3.13) continue ;; esac
-
+joins() {
+	version=$1 python=$2
 	start work "$python"
 	python3 "$program" slots $pid >before
 	for round in first second; do
@@ -128,7 +126,10 @@ while read -r version python <&3; do
 	is $status 0 "$version: the program ends while it is recorded" || cat rest
 	is "$(json out.json 'sum(t["holds"] for t in d["threads"]) > 0')" True \
 		'  and there is a report'
+}
 
+serves() {
+	version=$1 python=$2
 	# Threads start and end while the library is loaded and disabled.
 	rm -f questions answers
 	mkfifo questions answers
@@ -138,7 +139,7 @@ while read -r version python <&3; do
 	read -r port <answers
 	python3 "$program" load "$port" 2000 5>&- 6<&- &
 	load=$!
-	for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	for round in 1 2 3 4 5 6 7 8 9 10; do
 		begin
 		python3 "$program" load "$port" 10 || fail "round $round: wrong answers"
 		end "$version, round $round: a server at work"
@@ -147,7 +148,10 @@ while read -r version python <&3; do
 	wait $load || status=$?
 	is $status 0 "$version: each answer was right"
 	finish "$version: the server"
+}
 
+joins_relro() {
+	version=$1 python=$2
 	# The addresses of the functions that it calls are read-only.
 	mkdir -p relro/bin
 	cp "$python" relro/bin/
@@ -160,7 +164,10 @@ while read -r version python <&3; do
 	ok '  libc is called as before, and its addresses are read-only' \
 		python3 "$program" restored $pid before
 	finish "$version, linked with full RELRO"
+}
 
+unprivileged() {
+	version=$1 python=$2
 	# Without uprobes, auto loads the library or, if that is impossible, takes samples.
 	start work $bare "$python"
 	exits 0 "$version: without privilege" $bare "$GILTRACER" -p $pid --duration 1 --json out.json \
@@ -204,6 +211,14 @@ while read -r version python <&3; do
 	else
 		skip 'not root' "$version: another user's program"
 	fi
+}
+
+newer_pythons >interpreters
+while read -r version python <&3; do
+	case $version in *t | 3.13) continue ;; esac
+	for part in joins serves joins_relro unprivileged; do
+		together $part "$version" "$python"
+	done
 done 3<interpreters
 
 # Before 3.14, whatever the main thread does.
@@ -218,27 +233,8 @@ joined() {
 	consistent "$out/out.json" "$1"
 }
 
-gcc -O2 -o deny "$top_srcdir/tests/system/deny.c" || exit 99
-gcc -O2 -shared -fPIC -o killed.so "$top_srcdir/tests/system/killed.c" -ldl || exit 99
-gcc -O2 -mno-red-zone -shared -fPIC -o registers.so "$top_srcdir/tests/system/registers.c" || exit 99
-mkdir user
-chmod 777 user
-{
-	cpythons
-	echo "3.8 $(cpython 3.8)"
-} >interpreters
-while read -r version python <&3; do
-	case $python in
-	'') continue ;;
-	/usr/*) version=debian-$version ;;
-	esac
-	case $version in 3.6 | 3.1[4-9]) continue ;; esac
-	user=$bare out=.
-	case $(id -u):$python in
-	0:/usr/*) user='setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent TMPDIR=user' \
-		out=user ;;
-	esac
-
+at_work() {
+	version=$1 python=$2
 	start work $user "$python"
 	python3 "$program" slots $pid >before
 	python3 "$program" left $pid >remains
@@ -249,32 +245,30 @@ while read -r version python <&3; do
 	ok '  libc is called as before' python3 "$program" restored $pid before
 	is "$(python3 "$program" left $pid)" "$(cat remains)" '  nothing is left in it'
 	finish "$version: the program"
+}
 
-	# Of calls that return in the same way, one is tried with each interpreter, and all with one.
-	calls='read c_read pause semaphore'
-	case $version in debian-*) calls="$calls input write recv open flock sigwait" ;; esac
-	for how in 'join 0' 'lock 600' 'select 600' 'poll 600' 'epoll 600' 'accept 0' 'child 0' 'sleep 7' 'poll 7' \
-		$calls; do
-		case $how in *' '*) ;; *) how="$how 0" ;; esac
-		start "waits $how" $user "$python"
-		joined "$version: its main thread waits ($how)" "['MainThread', 'my worker']"
-		is "$(json "$out/out.json" '[t["no_gil_ns"] == t["total_ns"] > 9 * 10**8 for t in d["threads"]
-			if t["name"] == "my closer"]')" '[True]' '  a thread that sleeps throughout is without the GIL'
-		finish "$version: $how"
-	done
+# waits HOW LIMIT
+waits() {
+	version=$1 python=$2 how="$3 $4"
+	start "waits $how" $user "$python"
+	joined "$version: its main thread waits ($how)" "['MainThread', 'my worker']"
+	is "$(json "$out/out.json" '[t["no_gil_ns"] == t["total_ns"] > 9 * 10**8 for t in d["threads"]
+		if t["name"] == "my closer"]')" '[True]' '  a thread that sleeps throughout is without the GIL'
+	finish "$version: $how"
+}
 
+prefork() {
+	version=$1 python=$2
 	start prefork $user "$python"
 	three="'MainThread', 'MainThread', 'MainThread'"
 	joined "$version: children that were there before" "[$three, 'my hog', 'my hog', 'my victim', 'my victim']"
 	is "$(json "$out/out.json" 'sum(t["lock_wait_ns"] for t in d["threads"] if t["pid"] == '$pid')')" 0 \
 		'  its main thread does not wait for a lock: it waits for an item'
 	finish "$version: which"
+}
 
-	case $version in
-	debian-*) ;;
-	*) continue ;;
-	esac
-	user=$bare out=.
+comes_and_goes() {
+	version=$1 python=$2
 	start work $user "$python"
 	python3 "$program" slots $pid >before
 	python3 "$program" left $pid >remains
@@ -285,22 +279,24 @@ while read -r version python <&3; do
 	ok '  libc is called as before' python3 "$program" restored $pid before
 	is "$(python3 "$program" left $pid)" "$(cat remains)" '  nothing is left'
 	finish "$version: the program"
+}
 
-	start work $user "$python"
-	kills=$(python3 "$program" kill "$GILTRACER" $pid $PWD/killed.so)
-	joined "$version: the recording after that" "['MainThread', 'my hog', 'my victim']"
-	finish "$version: the program"
-	for how in 'join 0' 'lock 600' 'sleep 7' 'poll 600' 'accept 0' 'child 0' 'read 0' 'c_read 0' 'write 0' \
-		'pause 0' 'semaphore 0'; do
-		start "waits $how" $user "$python"
-		more=$(python3 "$program" kill "$GILTRACER" $pid $PWD/killed.so)
-		is $((more >= 15)) 1 "$version: its main thread waits ($how), and giltracer is killed" || diag "$more times"
-		kills=$((kills + more))
-		joined '  the recording after that' "['MainThread', 'my worker']"
-		finish "$version: $how"
-	done
-	is $((kills >= 200)) 1 "$version: giltracer is killed before each of its calls of ptrace" || diag "$kills times"
+# killed WHAT [HOW LIMIT]
+killed() {
+	version=$1 python=$2
+	shift 2
+	start "$*" $user "$python"
+	python3 "$program" kill "$GILTRACER" $pid "$libraries/killed.so" >"$kills/$*"
+	is $(($(cat "$kills/$*") >= 15)) 1 "$version: $*, and giltracer is killed" || diag "$(cat "$kills/$*") times"
+	case $1 in
+	work) joined '  the recording after that' "['MainThread', 'my hog', 'my victim']" ;;
+	*) joined '  the recording after that' "['MainThread', 'my worker']" ;;
+	esac
+	finish "$version: $*"
+}
 
+traced_child() {
+	version=$1 python=$2
 	start prefork $user "$python"
 	rm -f questions answers
 	mkfifo questions answers
@@ -318,7 +314,10 @@ while read -r version python <&3; do
 	exec 7>&-
 	wait $tracer
 	finish "$version: the program"
+}
 
+traced() {
+	version=$1 python=$2
 	start work $user "$python"
 	rm -f questions answers
 	mkfifo questions answers
@@ -331,25 +330,81 @@ while read -r version python <&3; do
 	wait $tracer
 	joined "$version: after that" "['MainThread', 'my hog', 'my victim']"
 	finish "$version: the program"
+}
 
+filtered() {
+	version=$1 python=$2
 	# A filter may end a program for a call of the library's.
-	start work $user ./deny 13 "$python"
+	start work $user $libraries/deny 13 "$python"
 	exits 0 "$version: a program with a seccomp filter" $user "$GILTRACER" -p $pid --duration 1 \
 		--json "$out/out.json" -o "$out/out.html"
 	like "$(cat err)" "process $pid is restricted by seccomp, which may forbid what the library does" \
 		'  is sampled, and it is said why'
 	is "$(json "$out/out.json" 'd["verdict"]["kind"]')" sampled '  as the verdict says'
 	finish "$version: the program with a filter"
+}
 
+registers() {
+	version=$1 python=$2
 	# Code in C, whose registers, stack and system calls are as before. giltracer cannot join meanwhile.
-	start "registers $PWD/registers.so" $user "$python"
-	is "$(python3 "$program" kill "$GILTRACER" $pid $PWD/killed.so 12)" 12 "$version: registers in use"
+	start "registers $libraries/registers.so" $user "$python"
+	is "$(python3 "$program" kill "$GILTRACER" $pid $libraries/killed.so 12)" 12 "$version: registers in use"
 	finish '  they are as before'
-	start "poll $PWD/registers.so" $user "$python"
+	start "poll $libraries/registers.so" $user "$python"
 	begin
 	end "$version: it is joined after a wait that is not CPython's"
 	finish '  which has waited for the whole time'
+}
+
+gcc -O2 -o deny "$top_srcdir/tests/system/deny.c" || exit 99
+gcc -O2 -shared -fPIC -o killed.so "$top_srcdir/tests/system/killed.c" -ldl || exit 99
+gcc -O2 -mno-red-zone -shared -fPIC -o registers.so "$top_srcdir/tests/system/registers.c" || exit 99
+mkdir kills
+libraries=$PWD kills=$PWD/kills
+{
+	cpythons
+	echo "3.8 $(cpython 3.8)"
+} >interpreters
+while read -r version python <&3; do
+	case $python in
+	'') continue ;;
+	/usr/*) version=debian-$version ;;
+	esac
+	case $version in 3.6 | 3.1[4-9]) continue ;; esac
+	user=$bare out=.
+	case $(id -u):$python in
+	0:/usr/*) user='setpriv --reuid=65534 --regid=65534 --clear-groups env HOME=/nonexistent TMPDIR=user' out=user ;;
+	esac
+
+	together at_work "$version" "$python"
+	# Of calls that return in the same way, one is tried with each interpreter, and all with one.
+	calls='read c_read pause semaphore'
+	case $version in debian-*) calls="$calls input write recv open flock sigwait" ;; esac
+	for how in 'sleep 7' 'poll 7' 'join 0' 'lock 600' 'select 600' 'poll 600' 'epoll 600' 'accept 0' 'child 0' $calls; do
+		case $how in *' '*) ;; *) how="$how 0" ;; esac
+		together waits "$version" "$python" $how
+	done
+	together prefork "$version" "$python"
+
+	# What does not depend on the version
+	case $version in
+	debian-*) ;;
+	*) continue ;;
+	esac
+	gather
+	user=$bare out=.
+	for how in 'work' 'waits join 0' 'waits lock 600' 'waits sleep 7' 'waits poll 600' 'waits accept 0' 'waits child 0' \
+		'waits read 0' 'waits c_read 0' 'waits write 0' 'waits pause 0' 'waits semaphore 0'; do
+		together killed "$version" "$python" $how
+	done
+	for part in comes_and_goes traced_child traced filtered registers; do
+		together $part "$version" "$python"
+	done
+	gather
+	is $(($(cat kills/* | paste -sd+ -) >= 200)) 1 "$version: giltracer is killed before each of its calls of ptrace" ||
+		diag "$(cat kills/*) times"
 done 3<interpreters
+gather
 
 leaves_nothing
 done_testing

@@ -168,6 +168,48 @@ unharmed() {
 	is "$status" 0 "$1: the program ends as without giltracer"
 }
 
+# together COMMAND…: run it, a function that makes points, at the same time as a few others, in a folder of its own,
+# in which all users may write to the folder user.
+# gather: wait for all of them, and count their points, those of the first one first.
+tap_jobs=
+tap_job=0
+together() {
+	tap_job=$((tap_job + 1))
+	mkdir -p "$scratch/job.$tap_job/user" && chmod 777 "$scratch/job.$tap_job/user"
+	(tap_alone "$@") >"$scratch/job.$tap_job.tap" 2>&1 &
+	tap_jobs="$tap_jobs $tap_job:$!"
+	gather 5
+}
+tap_alone() {
+	scratch=$scratch/job.$tap_job
+	tap_count=0
+	cd "$scratch" || exit 99
+	"$@"
+	echo whole >finished
+}
+gather() {
+	# shellcheck disable=SC2086 # a list
+	set -- "${1:-0}" $tap_jobs
+	while [ $# -gt 1 ] && [ $# -gt "$1" ]; do
+		wait "${2#*:}" || :
+		tap_each=$scratch/job.${2%:*}
+		while read -r tap_line <&9; do
+			case $tap_line in
+			'ok '*) pass "${tap_line#*- }" ;;
+			'not ok '*) fail "${tap_line#*- }" || : ;;
+			*) diag "$tap_line" ;;
+			esac
+		done 9<"$tap_each.tap"
+		[ -e "$tap_each/finished" ] || fail "job ${2%:*} has come to its end" || :
+		rm -rf "$tap_each" "$tap_each.tap"
+		tap_limit=$1
+		shift 2
+		set -- "$tap_limit" "$@"
+	done
+	shift
+	tap_jobs=$*
+}
+
 show_output() {
 	for tap_file in out err; do
 		if [ -s "$scratch/$tap_file" ]; then
