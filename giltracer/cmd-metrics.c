@@ -59,7 +59,7 @@ static int counting_prepare(struct counted_program *ret, const struct record_opt
 	failed = job_find_program(ret->job, argv, err);
 	if (failed < 0)
 		return failed;
-	return job_find_gil_library(ret->job, err);
+	return job_find_library(ret->job, err);
 }
 
 /* ---- the program */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The page of totals: its file, and the assignment of slots to threads. */
 #include "preload/count.h"
+#include "preload/nogil.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -609,7 +610,7 @@ void count_take_slot(struct self *me, const struct gil *g)
 	    pthread_setspecific(page.key, me) != 0)
 		return;
 	me->tid = process_gettid();
-	if (counting.named && me->tid != (pid_t)page.header->pid && !me->was_counted &&
+	if (counting.named && !nogil_on && me->tid != (pid_t)page.header->pid && !me->was_counted &&
 	    enter_nursery(me)) {
 		me->slot_gil = NULL;
 	} else {
@@ -651,6 +652,14 @@ void count_held(struct self *me, struct gil *g)
 	g->group = me->group;
 }
 
+void count_nogil_thread(struct self *me)
+{
+	struct count c = count_open(me, &gils[0]);
+
+	if (c.slot)
+		count_close(&c);
+}
+
 void count_named(const char *name)
 {
 	struct self *me = &self;
@@ -659,9 +668,17 @@ void count_named(const char *name)
 	int saved = errno;
 	struct count c;
 
-	if (!counting.on || !me->slot || !*name || me->slot->state != TOTALS_HOLD)
+	if (!counting.on || !me->slot || !*name || (me->slot->state != TOTALS_HOLD && !nogil_on))
 		return;
 	strncpy(copy, name, sizeof(copy) - 1);
+	if (me->slot->state != TOTALS_HOLD) {
+		if (strcmp(me->slot->name, copy) != 0 && me->tid != (pid_t)page.header->pid) {
+			leave_slot(me);
+			take_slot(me, &gils[0], copy);
+		}
+		errno = saved;
+		return;
+	}
 	for (unsigned i = 0; !g && i < GILS_MAX; i++)
 		if (gils[i].mutex && gils[i].holder == me)
 			g = &gils[i];
@@ -744,4 +761,6 @@ void count_in_child(void)
 		if (gils[i].holder == me)
 			count_held(me, &gils[i]);
 	}
+	if (nogil_on && counting.on)
+		count_nogil_thread(me);
 }

@@ -60,6 +60,9 @@ uint32_t count_lock_line(const char *where);
 /* The thread has waited for a lock for this time, in this line. */
 void count_lock_wait(struct self *me, uint32_t line, uint64_t ticks);
 
+/* The thread is one of a free-threaded CPython, which may never use its GIL. */
+void count_nogil_thread(struct self *me);
+
 /* Opens a file of the folder of pages; negative: there is none. */
 long count_open_file(const char *name);
 

@@ -255,6 +255,8 @@ void gils_cond_made(pthread_cond_t *cond, const char *caller)
 	if (process_use() != PRELOAD_USE_HELD && count_begin())
 		frames_count_locks(gils_symbol);
 	add(me->mutex[0].object, me->cond.object, cond);
+	if (nogil_on && counting.on)
+		count_nogil_thread(me);
 	calls_watch_start(gils_symbol);
 }
 

@@ -23,6 +23,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "preload/count.h"
 #include "preload/locks.h"
 
 bool nogil_on;
@@ -222,6 +223,8 @@ void nogil_thread_begins(void)
 	me->has_had_gil = true;
 	if (process.on && me->at >= me->end)
 		stream_extend(me, 0);
+	if (counting.on)
+		count_nogil_thread(me);
 }
 
 /* ---- what a lock belongs to */

@@ -445,7 +445,7 @@ int stream_create_thread(int (*create)(pthread_t *, const pthread_attr_t *, void
                          pthread_t *thread, const pthread_attr_t *attr, void *(*start)(void *),
                          void *argument, bool python)
 {
-	struct start *s = process.on && !process.sealed ? free_start() : NULL;
+	struct start *s = (process.on && !process.sealed) || python ? free_start() : NULL;
 	int ret;
 
 	if (!s)

@@ -103,9 +103,6 @@ int job_change_engine(struct job *job, struct error *err);
 /* Whether the program can load the library; done once. */
 int job_find_library(struct job *job, struct error *err);
 
-/* The same for what the library does only in builds with a GIL. */
-int job_find_gil_library(struct job *job, struct error *err);
-
 /* Find the places to probe. Tried once: a second try fails without a message. */
 int job_find_probes(struct job *job, struct error *err);
 

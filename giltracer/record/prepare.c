@@ -299,13 +299,6 @@ int job_find_library(struct job *job, struct error *err)
 	return library->library ? 0 : preloading_check(library, job->program.python, err);
 }
 
-int job_find_gil_library(struct job *job, struct error *err)
-{
-	return job->program.python->free_threaded
-	               ? preloading_check_gil(&job->events.library, job->program.python, err)
-	               : job_find_library(job, err);
-}
-
 /* ---- engines */
 
 const char *const probes_kind_names[] = { "auto", "uprobes", "preload", "both", "none", NULL };

@@ -31,6 +31,7 @@ print(sorted(lines) == ['other'] + ['takes (lines.py:%d)' % n for n in range(10,
 END
 
 every_cpython pythons
+has free-threaded && echo "3.13t $(free_threaded_python)" >>pythons
 while read -r version python <&3; do
 	begun "$GILTRACER" --metrics 127.0.0.1:0 --python "$python" "$top_srcdir/tests/system/metrics-locks.py" measured.json
 	ok "$version: metrics" "$GILTRACER" metrics -p "$(json measured.json 'd["pid"]')"
