@@ -662,8 +662,10 @@ static const struct timer *first(const struct replay *r, struct timers *timers)
 static bool step(struct replay *r)
 {
 	const struct timer *sleeper = first(r, &r->sleepers), *worker = first(r, &r->workers);
-	double rate = r->running ? min(1, r->cpus / (double)r->running) : 1;
-	double at = worker ? r->now + (worker->at - r->work_clock) / rate : 0;
+	bool shares = (double)r->running > r->cpus; /* divisions take most of a step */
+	double rate = shares ? r->cpus / (double)r->running : 1;
+	double left = worker ? worker->at - r->work_clock : 0;
+	double at = r->now + (shares ? left / rate : left);
 	double then = r->now;
 	struct timer timer;
 
