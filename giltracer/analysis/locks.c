@@ -209,6 +209,39 @@ static uint32_t place_of(struct places *p, uint32_t frame)
 	return p->of[frame] = id + 1;
 }
 
+/* The frame in which a thread released the GIL before the spans from first to last, which have no hold in
+ * between: without a GIL, a thread may have a million of them. */
+struct released {
+	size_t first, last;
+	uint32_t frame;
+};
+
+/* The frame in which the thread released the GIL before this span. known: one for each thread. */
+static uint32_t released_in(struct released *known, const struct model *m, uint32_t thread,
+                            size_t span)
+{
+	const struct lane *lane = &m->threads.v[thread].gil;
+	struct released *k = &known[thread];
+	size_t i = span;
+
+	if (k->first <= span && span <= k->last)
+		return k->frame;
+	for (; i > 0; i--) {
+		const struct span *s = &lane->spans.v[i - 1];
+
+		if (i == k->last) {
+			k->last = span;
+			return k->frame;
+		}
+		if (s->state == GIL_HOLD || s->state == GIL_UNKNOWN) {
+			*k = (struct released){ i, span, s->state == GIL_HOLD ? s->gil.frame : 0 };
+			return k->frame;
+		}
+	}
+	*k = (struct released){ 0, span, 0 };
+	return 0;
+}
+
 /* ---- waits for locks */
 
 /**
@@ -221,6 +254,7 @@ struct following {
 	const struct model *model;
 	uint64_t work, blocked_work;
 	struct places places;
+	struct released *released;
 	struct idmap rows, waits;
 	VEC(uint64_t) wait_ns;
 	VEC(uint32_t) of_row;
@@ -354,18 +388,6 @@ static void follow_lock(struct following *f, uint32_t thread, size_t span, uint6
 	vec_done(&list.v);
 }
 
-/* The frame in which the thread released the GIL before this span. */
-static uint32_t released_in(const struct lane *lane, size_t span)
-{
-	while (span-- > 0) {
-		if (lane->spans.v[span].state == GIL_HOLD)
-			return lane->spans.v[span].gil.frame;
-		if (lane->spans.v[span].state == GIL_UNKNOWN)
-			return 0;
-	}
-	return 0;
-}
-
 /* What the thread executed in a hold. It may have gone on after it released the lock, and the hold ended
  * in another function. */
 static uint32_t held_in(const struct link *link, const struct span *s, uint64_t end)
@@ -406,8 +428,9 @@ static void follow(struct following *f, const struct link *link)
 			charge(f, CHAIN_UNKNOWN, link->thread, 0, from, end, through);
 			break;
 		default:
-			charge(f, CHAIN_WITHOUT_GIL, link->thread, released_in(&t->gil, i), from,
-			       end, through);
+			charge(f, CHAIN_WITHOUT_GIL, link->thread,
+			       released_in(f->released, f->model, link->thread, i), from, end,
+			       through);
 		}
 		from = end;
 	}
@@ -436,6 +459,7 @@ struct chains chains_find(const struct recording_pass *pass)
 	if (!m->park_events)
 		return ret;
 	places_init(&f.places, pass);
+	f.released = xcalloc(m->threads.n + 1, sizeof(*f.released));
 	for (f.waiter = 0; f.waiter < m->threads.n; f.waiter++) {
 		const struct lane *lane = &m->threads.v[f.waiter].gil;
 
@@ -453,6 +477,7 @@ struct chains chains_find(const struct recording_pass *pass)
 	for (size_t i = 0; i < ret.v.n; i++)
 		ret.v.v[i].wait_ns = f.wait_ns.v[f.of_row.v[i]];
 	places_done(&f.places);
+	free(f.released);
 	idmap_done(&f.rows);
 	idmap_done(&f.waits);
 	vec_done(&f.wait_ns);
@@ -486,6 +511,7 @@ struct walk {
 	size_t *owners;
 	uint64_t start_ns, at_ns, work, blocked_work, stuck;
 	uint32_t thread, sent_in;
+	struct released *released;
 };
 
 /* Of equal longest parts, the row has the first one, which comes last. */
@@ -695,7 +721,7 @@ static void step(struct walk *w)
 		put_part(w, from, PATH_UNKNOWN, 0);
 		return;
 	default:
-		walk_without(w, from, released_in(lane, i));
+		walk_without(w, from, released_in(w->released, w->model, w->thread, i));
 	}
 }
 
@@ -748,6 +774,7 @@ struct path path_find(const struct recording_pass *pass, struct path_parts *ret_
 			                        m->threads.v[i].cpu.spans.n };
 	for (size_t i = 0; i < m->gils.n; i++)
 		w.owners[i] = m->gils.v[i].owners.n;
+	w.released = xcalloc(m->threads.n + 1, sizeof(*w.released));
 	while (w.at_ns > w.start_ns && w.work && w.stuck <= m->threads.n) {
 		w.work--;
 		step(&w);
@@ -755,6 +782,7 @@ struct path path_find(const struct recording_pass *pass, struct path_parts *ret_
 	put_part(&w, w.start_ns, PATH_UNKNOWN, 0);
 	places_done(&w.places);
 	idmap_done(&w.row_ids);
+	free(w.released);
 	free(w.seen);
 	free(w.owners);
 	vec_sort(&path.rows, compare_parts);

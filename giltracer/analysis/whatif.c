@@ -161,13 +161,13 @@ enum phase { PHASE_NEXT, PHASE_FREE, PHASE_RETAKE };
  * @gap: how long after the current hold it takes the GIL again while others still wake up;
  * negative: another thread gets the GIL in between
  * @owner: index of the previous hold's owner in owner_gil, where the next search starts
- * @frame, @kind: what its current piece runs
+ * @frame, @kind: what its current piece runs; @released_in: the frame of its last hold
  */
 struct runner {
 	enum phase phase;
 	enum whatif_kind kind;
 	bool working, holding, keeps, blocked;
-	uint32_t gil, next, turn, owner_gil, frame;
+	uint32_t gil, next, turn, owner_gil, frame, released_in;
 	size_t span, cpu, overdue, owner, wait, send;
 	uint64_t pos_ns;
 	double began;
@@ -474,15 +474,6 @@ static bool waits(struct replay *r, uint32_t i)
 	return false;
 }
 
-/* The frame in which a thread without the GIL released it. */
-static uint32_t released_in(const struct lane *lane, size_t span)
-{
-	while (span-- > 0)
-		if (lane->spans.v[span].state == GIL_HOLD)
-			return lane->spans.v[span].gil.frame;
-	return 0;
-}
-
 /* The recorded time up to which the thread does nothing for others, and does not begin to wait. */
 static uint64_t piece_end(const struct replay *r, uint32_t i)
 {
@@ -538,9 +529,9 @@ static void next_piece(struct replay *r, uint32_t i)
 	it->pos_ns = end_ns;
 	it->began = r->now;
 	it->kind = holds ? WHATIF_PYTHON : it->span_work > it->span_off ? WHATIF_C : WHATIF_ASLEEP;
-	it->frame = holds ? s->gil.frame : 0;
-	if (!holds && r->critical && r->critical->second)
-		it->frame = released_in(lane, it->span);
+	if (holds)
+		it->released_in = s->gil.frame;
+	it->frame = it->released_in;
 	begin(it, PHASE_NEXT, it->span_work, it->span_off);
 	if (!holds || r->releasing == REPLAY_NO_GIL || it->holding) {
 		start_part(r, i);

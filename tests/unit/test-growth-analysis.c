@@ -206,8 +206,61 @@ static void test_path_memory(void)
 		printf("# %zu bytes, %zu bytes\n", few, many);
 }
 
+/* ---- a free-threaded interpreter, in which no thread ever holds a GIL */
+
+static void feed_lock(struct model *m, uint64_t t, uint32_t tid, enum event_type type)
+{
+	model_feed(m, &(struct event){ .time_ns = t,
+	                               .pid = 7,
+	                               .tid = tid,
+	                               .cpu = -1,
+	                               .type = (uint16_t)type,
+	                               .park = { .address = 0x7f0a, .kind = PARK_LOCK } });
+}
+
+/* Two threads wait for each other n times. */
+static void wait_for_locks(size_t n)
+{
+	struct names *names = names_new();
+	struct model *m = model_new(&(struct model_options){ .start_ns = 1,
+	                                                     .end_ns = n * 40 + 100,
+	                                                     .start_pid = 7,
+	                                                     .start_tid = 7,
+	                                                     .gil_off = true,
+	                                                     .names = names });
+	struct source source = { .names = names };
+	struct recording_pass pass = { .model = m, .source = &source, .locks_known = true };
+	struct chains chains;
+	struct path path;
+
+	model_feed(m, &(struct event){ .time_ns = 2,
+	                               .pid = 7,
+	                               .tid = 8,
+	                               .cpu = -1,
+	                               .type = EV_FORK,
+	                               .fork = { .parent_pid = 7, .parent_tid = 7 } });
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t k = 0; k < 2; k++) {
+			uint64_t t = 10 + 40 * i + 20 * k;
+
+			feed_lock(m, t, 7 + k, EV_PARK);
+			feed_lock(m, t + 10, 8 - k, EV_UNPARK);
+			feed_lock(m, t + 15, 7 + k, EV_PARKED);
+		}
+	model_finish(m);
+	chains = chains_find(&pass);
+	path = path_find(&pass, NULL);
+	if (!chains.ns || path.ns != n * 40 + 99)
+		abort();
+	vec_done(&chains.v);
+	vec_done(&path.rows);
+	model_free(m);
+	names_free(names);
+}
+
 int main(void)
 {
+	growth_ok(wait_for_locks, 4000, "waits for locks without a GIL");
 	test_path_memory();
 
 	growth_ok(count_events, 1000, "counters of as many threads");
