@@ -53,10 +53,11 @@ def until_asleep(of, times=3):
 
 
 class Wait:
-    """A wait that is measured. waker: the thread that ends it; None: a time-out"""
+    """A wait that is measured. waker: the thread that ends it; None: a time-out; mutex: the address of the PyMutex that
+    is waited for, if it is known"""
 
-    def __init__(self, name):
-        self.name, self.tid, self.waker = name, 0, None
+    def __init__(self, name, mutex=None):
+        self.name, self.tid, self.waker, self.mutex = name, 0, None, mutex
 
     def measure(self, wait, *args, **named):
         self.begin()
@@ -71,7 +72,8 @@ class Wait:
     def end(self):
         ended = now()
         out.write(json.dumps({'name': self.name, 'pid': os.getpid(), 'tid': self.tid, 'waker': self.waker,
-                              'began': self.began, 'ended': ended, 'awake': awake() - self.awake}) + '\n')
+                              'began': self.began, 'ended': ended, 'awake': awake() - self.awake,
+                              'mutex': self.mutex}) + '\n')
         out.flush()
 
     def begun(self):
@@ -82,9 +84,9 @@ class Wait:
         time.sleep(HELD)
 
 
-def pair(name, wait, wake, before=None):
-    """A thread waits, and the main one wakes it."""
-    w = Wait(name)
+def pair(name, wait, wake, before=None, of=None):
+    """A thread waits, and the main one wakes it. of: the lock, which contains a PyMutex from 3.14 on"""
+    w = Wait(name, id(of) + 16 if of and sys.version_info >= (3, 14) else None)
     if before:
         before()
     thread = threading.Thread(target=w.measure, args=(wait,), name=name)
@@ -96,7 +98,7 @@ def pair(name, wait, wake, before=None):
 
 def lock():
     one = threading.Lock()
-    pair('Lock', one.acquire, one.release, one.acquire)
+    pair('Lock', one.acquire, one.release, one.acquire, one)
 
 
 def rlock():
@@ -109,7 +111,7 @@ def rlock():
     def undo():
         one.release()
         one.release()
-    pair('RLock, taken twice', one.acquire, undo, twice)
+    pair('RLock, taken twice', one.acquire, undo, twice, one)
 
 
 def semaphore():
