@@ -81,6 +81,72 @@ def objects():
         thread.join()
 
 
+class Held:
+    """An object is locked in C code that calls Python, until threads sleep for it, and 60 ms longer."""
+
+    def __init__(self):
+        self.begun = self.over = False
+
+    def hold(self, x=None):
+        self.begun = True
+        while not self.over:
+            pass
+        spin(60)
+        return x
+
+    def keys(self):
+        self.hold()
+        return ()
+
+    def asleep(self, name, call, *args):
+        """A thread that calls that, and sleeps now; it measures for how long it waits."""
+        calls = []
+
+        def wait():
+            while not self.begun:
+                time.sleep(0.0001)
+            began = time.perf_counter_ns()
+            calls.append(began)
+            call(*args)  # the call that waits
+            waited[name] = time.perf_counter_ns() - began
+
+        thread = threading.Thread(target=wait, name=name)
+        thread.start()
+        seen = 0
+        while seen < 5:
+            time.sleep(0.001)
+            seen = seen + 1 if calls and is_asleep(thread) else 0
+        return thread
+
+
+def together(*threads):
+    for thread in threads:
+        thread.join()
+
+
+def dicts():
+    """A dict that asks a mapping for its keys is locked meanwhile."""
+    held = Held()
+    cache = {}
+    holder = threading.Thread(target=cache.update, args=(held,), name='update')
+    holder.start()
+    waiter = held.asleep('set', cache.__setitem__, 'key', 1)
+    held.over = True
+    together(holder, waiter)
+
+
+def nested():
+    """A call that needs two objects has one of them while it waits for the other one."""
+    held = Held()
+    outer, inner = sorted(([1], [1]), key=id)
+    holder = threading.Thread(target=inner.sort, kwargs={'key': held.hold}, name='sort')
+    holder.start()
+    both = held.asleep('extend', outer.extend, inner)
+    third = held.asleep('append', outer.append, 1)
+    held.over = True
+    together(holder, both, third)
+
+
 def sort_in_crowd(barrier):
     """One thread after the other; the others wait."""
     own = [0]
@@ -195,5 +261,5 @@ if sys.argv[2:] == ['early']:
     import other
 
 if __name__ == '__main__':
-    {'locks': locks, 'objects': objects, 'crowd': crowd, 'world': world, 'stop': stop, 'gil': gil}[sys.argv[1]]()
+    {'locks': locks, 'objects': objects, 'crowd': crowd, 'dicts': dicts, 'nested': nested, 'world': world, 'stop': stop, 'gil': gil}[sys.argv[1]]()
     print(json.dumps(waited))
