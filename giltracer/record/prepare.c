@@ -379,7 +379,11 @@ int job_change_engine(struct job *job, struct error *err)
 			return -1;
 		str_addf(&reasons, "; nor can %s: %s", job->engines[0]->name, why.text);
 	}
-	log_info("%s%s", job->engines[0]->instead, str_get(&reasons));
+	/* For a free-threaded build, the library takes no other's place. */
+	if (job->program.python->free_threaded && now->perf == ENGINE_WITH_PERF)
+		log_debug("%s", str_get(&reasons));
+	else
+		log_info("%s%s", job->engines[0]->instead, str_get(&reasons));
 	return 0;
 }
 

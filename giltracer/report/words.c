@@ -653,6 +653,7 @@ static bool is_lock_type(const char *of)
 static void add_shared_lock(struct str *out, const struct analysis *a, const struct reason *r)
 {
 	struct function f = function_at(a->pass, r->frame);
+	struct lock_name lock = lock_name_of(a->recording, a->pass, r->frame);
 	CLEANUP(str_done) struct str type = { 0 }, what = { 0 }, function = { 0 };
 
 	if (r->of && *r->of) {
@@ -660,6 +661,10 @@ static void add_shared_lock(struct str *out, const struct analysis *a, const str
 		if (r->variable && *r->variable) {
 			str_adds(&type, " (");
 			utf8_add_safe(&type, r->variable, NAME_COLUMNS);
+			str_addc(&type, ')');
+		} else if (is_lock_type(r->of) && lock.expression) {
+			str_adds(&type, " (");
+			add_lock(&type, &lock, true);
 			str_addc(&type, ')');
 		}
 		(is_lock_type(r->of) ? say_one : say_lock_of_one)(&what, str_get(&type));

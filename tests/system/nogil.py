@@ -107,7 +107,7 @@ class Held:
                 time.sleep(0.0001)
             began = time.perf_counter_ns()
             calls.append(began)
-            call(*args)  # the call that waits
+            call(*args)  # the one that waits
             waited[name] = time.perf_counter_ns() - began
 
         thread = threading.Thread(target=wait, name=name)
@@ -145,6 +145,27 @@ def nested():
     third = held.asleep('append', outer.append, 1)
     held.over = True
     together(holder, both, third)
+
+
+class Counter:
+    def __init__(self):
+        self.lock = threading.Lock()  # the lock
+        self.value = 0
+
+    def add(self):
+        with self.lock:
+            self.value += 1
+
+
+def counter():
+    held = Held()
+    held.begun = True
+    count = Counter()
+    count.lock.acquire()
+    threads = [held.asleep(name, count.add) for name in ('first', 'second')]
+    spin(60)
+    count.lock.release()
+    together(*threads)
 
 
 def sort_in_crowd(barrier):
@@ -261,5 +282,6 @@ if sys.argv[2:] == ['early']:
     import other
 
 if __name__ == '__main__':
-    {'locks': locks, 'objects': objects, 'crowd': crowd, 'dicts': dicts, 'nested': nested, 'world': world, 'stop': stop, 'gil': gil}[sys.argv[1]]()
+    {'locks': locks, 'objects': objects, 'crowd': crowd, 'dicts': dicts,
+     'nested': nested, 'counter': counter, 'world': world, 'stop': stop, 'gil': gil}[sys.argv[1]]()
     print(json.dumps(waited))
