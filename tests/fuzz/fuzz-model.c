@@ -15,11 +15,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void look_at(const struct model *m)
 {
 	CLEANUP(str_done) struct str text = { 0 };
+	static const struct whatif_options options = WHATIF_OPTIONS_DEFAULT;
 	struct patterns patterns;
+	struct whatif_free replayed;
 	struct hogs hogs;
 
 	hogs_find(&hogs, m, NULL, HOGS_INTERVAL_NS);
 	whatif_find(&hogs, m, NULL, 2, HOGS_INTERVAL_NS);
+	whatif_free_find(&replayed, &hogs, m, NULL, 2, HOGS_INTERVAL_NS, &options);
+	whatif_free_done(&replayed);
 	patterns_find(&patterns, m, NULL, HOGS_INTERVAL_NS);
 	for (size_t i = 0; i < patterns.v.n; i++)
 		pattern_text(m, &patterns.v.v[i], &text);

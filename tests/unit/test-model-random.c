@@ -87,6 +87,22 @@ static bool same_owners(struct model *m, uint32_t gil)
 /* A switch interval so short that random events include overdue holds. */
 #define INTERVAL_NS 100000
 
+/* Without a GIL, no thread waits for it, and no replay has more CPU time than its CPUs. */
+static size_t wrong_replays(const struct model *m, const struct hogs *hogs)
+{
+	static const struct whatif_options options = WHATIF_OPTIONS_DEFAULT;
+	struct whatif_free f;
+	size_t wrong = 0;
+
+	whatif_free_find(&f, hogs, m, NULL, 2, INTERVAL_NS, &options);
+	for (unsigned i = 0; i < f.run_count; i++)
+		wrong += f.runs[i].waited_ns ||
+		         (double)f.runs[i].worked_ns >
+		                 f.runs[i].cpus * (double)f.runs[i].end_ns * 1.001 + 1000;
+	whatif_free_done(&f);
+	return wrong;
+}
+
 /* Returns the number of overdue holds; also counts the estimates of gains, and those above the charged
  * waiting. All searches must terminate. */
 static size_t count_overdue(const struct model *m, size_t *estimates, size_t *too_much)
@@ -97,6 +113,7 @@ static size_t count_overdue(const struct model *m, size_t *estimates, size_t *to
 
 	hogs_find(&hogs, m, NULL, INTERVAL_NS);
 	whatif_find(&hogs, m, NULL, 2, INTERVAL_NS);
+	*too_much += wrong_replays(m, &hogs);
 	for (size_t i = 0; i < hogs.v.n; i++) {
 		const struct hog *hog = &hogs.v.v[i];
 
