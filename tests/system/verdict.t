@@ -51,7 +51,8 @@ acquitted() {
 	for _ in 1 2 3; do
 		undisturbed "$GILTRACER" -q --probes $engine -o /dev/null --json acquitted.json "$@" >/dev/null 2>&1
 		acquitted_got=$(json acquitted.json '[d["verdict"]["headline"]] * d["verdict"]["kind"].startswith("gil-") *
-			(d["verdict"]["kind"] != "gil-none") + [p["text"] for p in d["patterns"]]')
+			(d["verdict"]["kind"] != "gil-none") + [p["text"] for p in d["patterns"]] +
+			[f["text"] for f in d["findings"] if f["kind"] == "call" and f["percent"] >= 10]')
 		[ "$acquitted_got" != '[]' ] || break
 		retried "$acquitted_name" "$acquitted_got"
 	done
