@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Events by which the parts of the page tell each other what has changed:
-//	data      more data was decoded     complete  all data was decoded
+//	data      more data was decoded     read      all data was decoded
+//	complete  and is prepared
 //	view      another part is in view   pass      another recording is shown
 //	pin       another span is pinned    range     another range is selected
 //	filter    other threads or rows     search    other hits

@@ -9,7 +9,7 @@ import {chainOf} from "./chain.js";
 import {gilKnown, gilText, meta, pass, passIndex, taskLanes} from "./data.js";
 import {detailsDraw} from "./details.js";
 import {$, click, fill, h, listen, say, soft} from "./dom.js";
-import {atOnce, emit, on, perFrame, whenQuiet} from "./events.js";
+import {atOnce, emit, inSteps, on, perFrame, whenQuiet} from "./events.js";
 import {exportInit} from "./export.js";
 import {findingsInit} from "./findings.js";
 import {flameInit} from "./flame.js";
@@ -35,13 +35,14 @@ import {sampledInit} from "./sampled.js";
 import {eachSample, hasSamples, SAMPLE_KEYS, samplesAlone} from "./samples.js";
 import {sandwichOf} from "./sandwich.js";
 import {searchInit} from "./search.js";
-import {end, loading, push, store} from "./store.js";
+import {complete, end, loading, push, store} from "./store.js";
 import {stripChoice, stripInit} from "./strip.js";
 import {tasksDraw} from "./tasks.js";
 import {palette, rankHolders, themeInit, threadColor} from "./theme.js";
 import {legendDraw, threadsDraw} from "./threads.js";
 import {pinInSight, tlInit} from "./timeline.js";
 import {gilOf} from "./tracks.js";
+import {makeAllTurns} from "./turns.js";
 import {
 	arranged,
 	flyTo,
@@ -165,15 +166,17 @@ function tablesDraw() {
 	document.documentElement.classList.toggle("no-gil", !gilKnown());
 }
 
-function deepDraw() {
+// What needs all data.
+const deepDraw = inSteps(function* () {
 	questionsDraw();
 	if (!loading.complete) return;
-	if (hardlyWaits()) asleepDraw();
-	waitsDraw();
-	holdsDraw();
-	histogramDraw();
 	detailsDraw();
-}
+	for (const draw of [hardlyWaits() && asleepDraw, waitsDraw, holdsDraw, histogramDraw]) {
+		yield;
+		if (draw) draw();
+	}
+	if (!performance.getEntriesByName("gt-ready").length) performance.mark("gt-ready");
+});
 
 function start() {
 	themeInit();
@@ -253,12 +256,18 @@ function start() {
 		togglesDraw();
 		deepDraw();
 	});
+	on(
+		"read",
+		inSteps(function* () {
+			if (gilKnown()) yield* makeAllTurns();
+			complete();
+		}),
+	);
 	on("complete", () => {
 		togglesDraw();
 		progressDraw();
 		emit("filter");
 		deepDraw();
-		performance.mark("gt-ready");
 	});
 	addEventListener(
 		"resize",

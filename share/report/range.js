@@ -81,10 +81,22 @@ function chargeWait(waiter, s, i, from, to, holds, add) {
 	}
 }
 
-// The RANGE_NAMED largest values, in ascending order, without zeros.
-function topOf(values) {
-	const sorted = values.slice().sort();
-	return [...sorted.subarray(-RANGE_NAMED)].filter(x => x > 0);
+// The least of the RANGE_NAMED largest waits that holds caused.
+function* leastNamed(holds) {
+	const kept = new Float64Array(2 * RANGE_NAMED);
+	let n = 0,
+		least = 0;
+	for (const {caused} of holds)
+		for (let k = 0; k < caused.length; k++) {
+			if (k % STEP === 0) yield;
+			if (!(caused[k] > least)) continue;
+			kept[n++] = caused[k];
+			if (n < kept.length) continue;
+			kept.sort().copyWithin(0, RANGE_NAMED);
+			n = RANGE_NAMED;
+			least = kept[0];
+		}
+	return kept.subarray(0, n).sort()[max(0, n - RANGE_NAMED)] || 0;
 }
 
 // The n rows with the largest ns; of equal rows, the first ones.
@@ -104,8 +116,7 @@ function largest(rows, n) {
 // Appends {what, threads, caused, held, holds, longest} to out.
 function* rangeFunctions(part, holds, out) {
 	const by = new Map();
-	const amounts = Float64Array.from(holds.flatMap(x => topOf(x.caused))).sort();
-	const least = amounts[max(0, amounts.length - RANGE_NAMED)] || 0;
+	const least = yield* leastNamed(holds);
 	for (const {start, threads, caused} of holds)
 		for (let k = 0; k < threads.length; k++) {
 			if (k % STEP === 0) yield;

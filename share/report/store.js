@@ -95,7 +95,15 @@ function addSection(s) {
 	}
 }
 
-export const loading = {sent: 0, done: 0, ended: false, complete: false, events: 0, errors: []};
+export const loading = {
+	sent: 0,
+	done: 0,
+	ended: false,
+	read: false,
+	complete: false,
+	events: 0,
+	errors: [],
+};
 let workers = [];
 
 function workersStart() {
@@ -149,10 +157,16 @@ export function end() {
 }
 
 function maybeComplete() {
-	if (!loading.ended || loading.done < loading.sent || loading.complete) return;
-	loading.complete = true;
+	if (!loading.ended || loading.done < loading.sent || loading.read) return;
+	loading.read = true;
 	for (const w of workers) w.terminate();
 	workers = [];
+	emit("read");
+}
+
+// What needs all data has been prepared.
+export function complete() {
+	loading.complete = true;
 	performance.mark("gt-complete");
 	emit("data");
 	emit("complete");

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // The holds of a GIL by all threads as one lane, and the number of threads that wait for it, so
 // that drawing a frame does not have to ask each of many threads. Made when everything has been
-// read.
+// read, before the page is complete.
 
 import {pass} from "./data.js";
+import {atOnce} from "./events.js";
 import {floor, max, min} from "./math.js";
 import {prefix} from "./prefix.js";
 import {HOLD_STATE, SWITCH_STATE, WAIT_STATE} from "./states.js";
@@ -13,6 +14,7 @@ import {Lane, gilOf} from "./tracks.js";
 import {passDur} from "./view.js";
 
 const WAIT_PARTS = 1 << 18; // parts of the recording for which the waiting is summed up
+const HOLDS_STEP = 4000; // holds between two interruptions
 
 let cache = {of: null, list: []};
 
@@ -21,10 +23,24 @@ let cache = {of: null, list: []};
 // waits, by part.
 export function turns(gil) {
 	if (cache.of !== pass()) cache = {of: pass(), list: []};
-	return (cache.list[gil] ||= makeTurns(gil));
+	return (cache.list[gil] ||= atOnce(makeTurns(gil)));
 }
 
-function makeTurns(gil) {
+// Make those of all GILs, unless another recording is shown meanwhile. Yields between steps.
+export function* makeAllTurns() {
+	const of = pass(),
+		list = [];
+	for (let gil = 0; gil < max(1, of.gils.length); gil++)
+		for (const steps = makeTurns(gil); !list[gil]; ) {
+			const {done, value} = steps.next();
+			if (done) list[gil] = value;
+			else yield;
+			if (pass() !== of) return;
+		}
+	cache = {of, list};
+}
+
+function* makeTurns(gil) {
 	const states = ranks() + 1,
 		lists = holdLists(gil);
 	const most = 2 * lists.reduce((n, list) => n + list.n, 0) + 2;
@@ -39,11 +55,13 @@ function makeTurns(gil) {
 		threads[n++] = thread;
 		end = to;
 	};
-	inTurn(lists, (from, to, thread) => {
-		if (to <= end) return;
+	let looked = 0;
+	for (const {from, to, thread} of inTurn(lists)) {
+		if (++looked % HOLDS_STEP === 0) yield;
+		if (to <= end) continue;
 		if (from > end) put(from, 0, -1);
 		put(to, 1 + rankOf(thread), thread);
-	});
+	}
 	put(max(end + 1, passDur()), 0, -1);
 	start[n] = end;
 	const lane = new Lane(states);
@@ -87,9 +105,10 @@ function nextHold(list, gil) {
 	return false;
 }
 
-// Call f(from, to, thread) for all holds in order of time. The lists are in a heap by their next
-// hold.
-function inTurn(heap, f) {
+// All holds in order of time. The lists are in a heap by their next hold. Yields the same object
+// each time.
+function* inTurn(heap) {
+	const hold = {from: 0, to: 0, thread: 0};
 	const sink = at => {
 		const list = heap[at];
 		for (;;) {
@@ -106,7 +125,10 @@ function inTurn(heap, f) {
 	while (heap.length) {
 		const list = heap[0],
 			s = list.lane.sections[list.k];
-		f(list.at, s.start[list.i + 1], list.thread);
+		hold.from = list.at;
+		hold.to = s.start[list.i + 1];
+		hold.thread = list.thread;
+		yield hold;
 		if (!nextHold(list, list.gil)) {
 			const last = heap.pop();
 			if (!heap.length) break;

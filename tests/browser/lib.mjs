@@ -94,7 +94,7 @@ export async function open(path, options = {}) {
 }
 
 export async function complete(page) {
-	await page.waitForFunction(() => gt.loading.complete);
+	await page.waitForFunction(() => performance.getEntriesByName("gt-ready").length);
 	await quiet(page);
 }
 
