@@ -55,10 +55,27 @@ static bool is_plumbing(const char *file)
 	return false;
 }
 
+const char *const library_marks[] = { "/site-packages/", "/dist-packages/", "/lib/python",
+	                              "/lib64/python", "<frozen ", NULL };
+
 bool function_in_library(const char *file)
 {
-	return strstr(file, "<frozen ") || strstr(file, "/lib/python") ||
-	       strstr(file, "/site-packages/") || strstr(file, "/dist-packages/");
+	for (const char *const *mark = library_marks; *mark; mark++)
+		if (strstr(file, *mark))
+			return true;
+	return false;
+}
+
+const char *function_import_path(const char *path)
+{
+	for (const char *const *mark = library_marks; *mark; mark++) {
+		const char *at = **mark == '/' ? strstr(path, *mark) : NULL;
+		const char *slash = at ? strchr(at + strlen(*mark) - 1, '/') : NULL;
+
+		if (slash)
+			return slash + 1;
+	}
+	return path;
 }
 
 struct function function_user(const struct recording_pass *pass, const struct hog *hog)

@@ -30,9 +30,15 @@ struct function function_of(const struct recording_pass *pass, const struct hog 
 /* Its caller; the name is NULL if the caller was not fetched. */
 struct function function_caller(const struct recording_pass *pass, const struct hog *hog);
 
-/* Whether the file belongs to Python's own library or to a package. The text may be longer, such as
- * "name (file:line)". */
+/* A file with one of these in its path belongs to Python's own library or to a package. NULL is the last. */
+extern const char *const library_marks[];
+
+/* Whether the file does. The text may be longer, such as "name (file:line)". */
 bool function_in_library(const char *file);
+
+/* Of such a file, what follows the folder that import searches, such as "json/decoder.py"; otherwise the path. The
+ * text may be longer at its end. */
+const char *function_import_path(const char *path);
 
 /* The innermost function on its stack, itself included, that belongs neither to Python's own library
  * nor to a package; the name is NULL if none was fetched. */

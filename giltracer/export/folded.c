@@ -25,30 +25,6 @@
 /* Asleep or runnable. */
 #define OFF_CPU (((1u << CPU_STATES) - 1) & ~(1u << CPU_UNKNOWN) & ~(1u << CPU_RUNNING))
 
-/* Of a module in the standard library or of an installed package, what follows the folder that import
- * searches: "json/decoder.py:12)". Each line contains the files of a whole stack. */
-static const char *in_library(const char *path)
-{
-	static const char *const folders[] = { "/site-packages/", "/dist-packages/" };
-	const char *lib = path;
-
-	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
-		const char *at = strstr(path, folders[i]);
-
-		if (at)
-			return at + strlen(folders[i]);
-	}
-	while ((lib = strstr(lib, "/python3."))) {
-		const char *rest = lib + strlen("/python3.");
-
-		rest += strspn(rest, "0123456789t");
-		if (*rest == '/')
-			return rest + 1;
-		lib = rest;
-	}
-	return path;
-}
-
 /* Where the path begins in a name such as "loads (/usr/lib/python3.11/json/__init__.py:299)"; NULL: none. */
 static const char *find_path(const char *text)
 {
@@ -74,8 +50,8 @@ static void add_frame(struct str *out, const char *name)
 	const char *path = find_path(name);
 
 	add_text(out, name, path);
-	if (path)
-		add_text(out, in_library(path), NULL);
+	if (path) /* without the library's folder: each line contains the files of a whole stack */
+		add_text(out, function_import_path(path), NULL);
 }
 
 static size_t depth_of(const struct stacks *stacks, uint32_t id)

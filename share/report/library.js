@@ -2,12 +2,12 @@
 // Rows of calls that are all in Python's library and nearly all have one callee only lead on to the
 // program's own functions. The timeline folds them, so that these functions are visible.
 
+import {meta} from "./data.js";
 import {callName} from "./pick.js";
 
 const LOOKED_AT = 50000; // rows with more calls are not folded
 
-export const isLibrary = name =>
-	/\(.*\/(lib\/python[\d.]*|site-packages|dist-packages)\/|\(<frozen /.test(name);
+export const isLibrary = name => meta.library_marks.some(mark => name.includes(mark));
 
 // A C function of the interpreter that only leads on to the code that it executes.
 export const isInterpreter = name =>

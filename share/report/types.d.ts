@@ -298,6 +298,7 @@ interface Meta {
 	crowds_from: number;
 	crowd_least: number;
 	nearly_all_percent: number;
+	library_marks: string[];
 	holders_hint: string;
 	notes: Caveat[];
 	passes: Pass[];

@@ -467,12 +467,14 @@ export function makePage(template, page) {
 		switch_interval_ns: 5000000,
 		wait_mark_ns: 1000000,
 		crowds_from: 12,
+		library_marks: ["/site-packages/", "/dist-packages/", "/lib/python", "<frozen "],
 		crowd_least: 4,
 		nearly_all_percent: 95,
 		notes: [],
 		passes,
 		tasks: page.tasks,
 		source: page.source,
+		without_gil: page.withoutGil,
 	};
 	const fill = {
 		title: html(page.title || "hog.py · giltracer"),

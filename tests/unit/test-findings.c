@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Findings: what they add up to, their order, their places, and their words. */
 #include "analysis/analysis.h"
+#include "analysis/functions.h"
 #include "report/findings.h"
 #include "report/report.h"
 #include "report/words.h"
@@ -395,8 +396,24 @@ static void test_many(void)
 	free(text);
 }
 
+/* One definition for tables, exports and the page. */
+static void test_library(void)
+{
+	ok(function_in_library("loads (/usr/lib64/python3.9/json/__init__.py:4)"), "the library");
+	ok(function_in_library("/venv/lib/python3.13/site-packages/a.py"), "a package");
+	ok(function_in_library("<frozen importlib._bootstrap>"), "a frozen module");
+	ok(!function_in_library("/home/me/python3.11/app.py"), "not a folder of that name");
+	is_str(function_import_path("/opt/python3.11/lib/python3.11/json/a.py:3)"), "json/a.py:3)",
+	       "what import finds");
+	is_str(function_import_path("/usr/lib/python3/dist-packages/b/c.py"), "b/c.py",
+	       "in a package");
+	is_str(function_import_path("/home/me/python3.11/app.py"), "/home/me/python3.11/app.py",
+	       "the program's own path is whole");
+}
+
 int main(void)
 {
+	test_library();
 	test_gil();
 	test_keeps();
 	test_calls();

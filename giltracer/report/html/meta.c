@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/functions.h"
 #include "analysis/groups.h"
 #include "analysis/locks.h"
 #include "analysis/whatif.h"
@@ -117,6 +118,10 @@ static void put_options(struct jsonw *w, const struct recording *recording)
 	jsonw_u64(w, "crowds_from", GROUPS_FROM);
 	jsonw_u64(w, "crowd_least", GROUP_MIN_THREADS);
 	jsonw_u64(w, "nearly_all_percent", TABLE_NEARLY_ALL);
+	jsonw_array(w, "library_marks");
+	for (const char *const *mark = library_marks; *mark; mark++)
+		jsonw_string(w, NULL, *mark);
+	jsonw_end(w);
 }
 
 /* Python asks for a release after one switch interval, or two at most, and Python code obeys at
