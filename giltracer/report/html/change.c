@@ -144,23 +144,48 @@ struct colours {
 	VEC(struct colour) v;
 };
 
-static size_t colour_of(struct colours *colours, const char *name)
+/* COLOURS: it has none of its own. */
+static size_t colour_of(const struct colours *colours, const char *name)
 {
-	for (size_t i = 0; i < colours->v.n; i++)
+	for (size_t i = 0; i < colours->v.n && i < COLOURS; i++)
 		if (!strcmp(colours->v.v[i].name, name))
 			return i;
-	*vec_push(&colours->v) = (struct colour){ .name = xstrdup(name) };
-	return colours->v.n - 1;
+	return COLOURS;
 }
 
 static void add_colours(struct colours *colours, const struct analysis *a)
 {
-	for (size_t i = 0; i < a->groups.v.n; i++) {
-		size_t at = colour_of(colours, str_get(&a->groups.v.v[i].name));
+	for (size_t i = 0; i < a->groups.v.n; i++)
+		*vec_push(&colours->v) = (struct colour){
+			.name = xstrdup(str_get(&a->groups.v.v[i].name)),
+			.ns = a->groups.v.v[i].sum.gil_ns[a->locks ? GIL_STOPPING : GIL_HOLD],
+		};
+}
 
-		colours->v.v[at].ns +=
-			a->groups.v.v[i].sum.gil_ns[a->locks ? GIL_STOPPING : GIL_HOLD];
+static int by_name(const void *va, const void *vb)
+{
+	const struct colour *a = va, *b = vb;
+
+	return strcmp(a->name, b->name);
+}
+
+/* A group of both recordings has one colour. */
+static void merge_colours(struct colours *colours)
+{
+	size_t n = 0;
+
+	vec_sort(&colours->v, by_name);
+	for (size_t i = 0; i < colours->v.n; i++) {
+		struct colour *c = &colours->v.v[i];
+
+		if (n && !strcmp(colours->v.v[n - 1].name, c->name)) {
+			colours->v.v[n - 1].ns += c->ns;
+			free(c->name);
+		} else {
+			colours->v.v[n++] = *c;
+		}
 	}
+	colours->v.n = n;
 }
 
 static int most_first(const void *va, const void *vb)
@@ -178,16 +203,14 @@ struct strip {
 	double held[COLOURS + 1][GIL_PARTS], waiters[GIL_PARTS], most;
 };
 
-static void strip_init(struct strip *s, const struct analysis *a, struct colours *colours)
+static void strip_init(struct strip *s, const struct analysis *a, const struct colours *colours)
 {
 	CLEANUP(free) struct gil_parts *parts = xcalloc(1, sizeof(*parts));
 
 	memset(s, 0, sizeof(*s));
 	for (uint32_t t = 0; t < a->model->threads.n; t++) {
-		const char *name = str_get(&a->groups.v.v[a->groups.of[t]].name);
-		size_t colour = colour_of(colours, name);
+		size_t colour = colour_of(colours, str_get(&a->groups.v.v[a->groups.of[t]].name));
 
-		colour = colour < COLOURS ? colour : COLOURS;
 		gil_parts_init(parts, a->model, t, a->locks);
 		for (unsigned i = 0; i < GIL_PARTS; i++) {
 			double width = (double)parts->width_ns;
@@ -255,6 +278,7 @@ static void put_strips(const struct change *c, FILE *out)
 
 	for (unsigned i = 0; i < 2; i++)
 		add_colours(&colours, of[i]);
+	merge_colours(&colours);
 	vec_sort(&colours.v, most_first);
 	for (unsigned i = 0; i < 2; i++) {
 		strip_init(&strips[i], of[i], &colours);
