@@ -291,10 +291,10 @@ export function detailsDraw() {
 				cardButtons(p),
 				noteBox(p),
 			),
+			stackPanel(words.pythonStack, python, noPy),
 			side,
 			chainPanel(p),
 			replayPanel(p),
-			stackPanel(words.pythonStack, python, noPy),
 			native.length || meta.passes.some(q => q.name === "stacks")
 				? stackPanel(
 						words.nativeStack,

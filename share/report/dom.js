@@ -94,6 +94,10 @@ export function rove(el, step) {
 	};
 }
 
+// The step of a list.
+export const stepInList = (from, key, buttons) =>
+	buttons[buttons.indexOf(from) + {ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1}[key]];
+
 // The step of a table: to the next button in the row, or in the same column.
 export function stepInTable(from, key, buttons) {
 	const by = {ArrowLeft: -1, ArrowRight: 1}[key],
@@ -105,6 +109,22 @@ export function stepInTable(from, key, buttons) {
 		if (button) return button;
 	}
 	return null;
+}
+
+// What the reader chose, on this device; storage may be forbidden for files.
+export function saved(key) {
+	try {
+		return localStorage.getItem(key);
+	} catch {
+		return null;
+	}
+}
+export function save(key, value) {
+	try {
+		localStorage.setItem(key, value);
+	} catch {
+		/* then the choice is not saved */
+	}
 }
 
 export function saveAs(name, blob) {

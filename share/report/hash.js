@@ -48,6 +48,7 @@ const SWITCHES = [
 	["a", tl, "all", false],
 	["s", tl, "slots", false],
 	["b", tl, "aligned", false],
+	["m", tl, "compact", false],
 ];
 
 const isSet = ([, of, key, usual]) => (of[key] ?? usual) !== usual;

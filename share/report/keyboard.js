@@ -2,7 +2,7 @@
 // Keys are identified by their place on the keyboard (event.code), so that they exist in every
 // layout.
 
-import {$, click, fill, h, listen, say} from "./dom.js";
+import {$, click, fill, h, listen, save, saved, say} from "./dom.js";
 import {fmtAt, fmtDur} from "./format.js";
 import {GUTTER, rowOf, tl, tlCanvas} from "./layout.js";
 import {max, min, round} from "./math.js";
@@ -117,9 +117,21 @@ const ON_CANVAS = {
 	End: () => setView(passDur() - span(), passDur()),
 };
 
+// Keys that write a character act where the timeline or the details have the focus and, unless the
+// reader has switched that off, where nothing has it that was reached by keys.
+const ANYWHERE = "giltracer-keys";
+const isHere = el => !!el.closest?.("#timeline, #details");
+const isNowhere = el => el === document.body || !el.matches?.(":focus-visible");
+
 function keyDown(e) {
 	if (e.ctrlKey || e.metaKey || e.altKey || $("help").open) return;
 	if (e.target.closest && e.target.closest("input,textarea,select")) return;
+	if (
+		e.key.length === 1 &&
+		!isHere(e.target) &&
+		!(isNowhere(e.target) && saved(ANYWHERE) !== "off")
+	)
+		return;
 	let act = ACTIONS[e.code];
 	if (e.key === "?") act = helpOpen;
 	else if (e.key === "/" || e.code === "Slash")
@@ -172,6 +184,16 @@ function helpOpen() {
 				"div.panel",
 				h("h3", words.keysTitle),
 				list(words.keys),
+				h(
+					"label",
+					h("input", {
+						type: "checkbox",
+						checked: saved(ANYWHERE) !== "off",
+						onchange: e => save(ANYWHERE, e.target.checked ? "on" : "off"),
+					}),
+					" ",
+					words.keysAnywhere,
+				),
 				h("p.hint", words.pointerHelp),
 			),
 			h(

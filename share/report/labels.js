@@ -103,9 +103,12 @@ function drawHead(c, row, scroll) {
 	if (row.top - scroll < tl.top - 40) return;
 	c.fillStyle = threadColor(row.thread);
 	c.beginPath();
-	if (arranged.kept.includes(row.thread)) c.rect(9, y + PAD / 2 + 7, 10, 10);
-	else c.arc(14, y + PAD / 2 + 12, 5, 0, 7);
-	c.fill();
+	if (arranged.kept.includes(row.thread)) drawPin(c, 14, y + PAD / 2 + 12, true);
+	else if (tl.hover?.head === row && tl.hover.x < GUTTER) drawPin(c, 14, y + PAD / 2 + 12, false);
+	else {
+		c.arc(14, y + PAD / 2 + 12, 5, 0, 7);
+		c.fill();
+	}
 	const number =
 		GUTTER < 200
 			? ""
@@ -129,6 +132,22 @@ function drawHead(c, row, scroll) {
 	c.fillText(threadFit(c, row.thread, left), 26, y + PAD / 2 + 12);
 }
 
+// The mark of a thread that is kept at the top, or would be.
+function drawPin(c, x, y, solid) {
+	c.moveTo(x, y + 8);
+	c.lineTo(x - 4.4, y - 0.5);
+	c.arc(x, y - 3, 5, Math.PI * 0.83, Math.PI * 2.17);
+	c.closePath();
+	c.strokeStyle = c.fillStyle;
+	c.lineWidth = 1.5;
+	c.stroke();
+	if (solid) c.fill();
+	c.fillStyle = palette.paper;
+	c.beginPath();
+	c.arc(x, y - 3, 1.8, 0, 7);
+	if (solid) c.fill();
+}
+
 function drawRowLabel(c, row, y) {
 	c.font = SMALL;
 	c.fillStyle = palette.soft;
@@ -149,6 +168,10 @@ function drawRowLabel(c, row, y) {
 			y + row.h / 2,
 		);
 		if (shown.labels !== false) labelSpans(c, row, y);
+	} else if (row.kind === "crowd") {
+		c.font = "600 " + FONT;
+		c.fillStyle = palette.ink;
+		c.fillText(ellipsis(c, row.text, GUTTER - 34), 26, y + row.h / 2);
 	} else if (row.kind === "slot") {
 		labelSlot(c, row, y);
 	} else if (row.kind === "cpu") {
@@ -378,9 +401,12 @@ function drawLit(c, scroll) {
 	for (const row of tl.rows) {
 		const places = row.head
 			? rows.get(row.thread)
-			: row.kind === "tasks"
-				? rows.get(groupKey(row.group))
-				: row.kind === "slot" && row.threads.flatMap(t => rows.get(t) || []);
+			: row.kind === "thin"
+				? rows.get(row.thread) || []
+				: row.kind === "tasks"
+					? rows.get(groupKey(row.group))
+					: (row.kind === "slot" || row.kind === "crowd") &&
+						row.threads.flatMap(t => rows.get(t) || []);
 		if (row.head || places)
 			coverRow(
 				c,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // The positions of the timeline's rows, and the mapping between times and positions.
 
+import {crowdLabel, crowdOf} from "./crowds.js";
 import {gilKnown, pass, taskLanes} from "./data.js";
 import {$, toward} from "./dom.js";
 import {emit} from "./events.js";
@@ -24,6 +25,8 @@ const OWNER_H = 22;
 const PROCESS_H = 22;
 const SLOT_H = 18;
 const TASKS_H = 24;
+const CROWD_H = 30;
+const THIN_H = 4;
 export const PAD = 8;
 const DEPTH_FEW = 6; // the most rows of calls of a thread that is not opened
 
@@ -49,7 +52,7 @@ const LANES_MAX = 40; // the most threads with rows until the reader asks for al
 // Make sure that a thread has rows.
 export function unhide(thread) {
 	if (only && !only.has(thread)) setOnly(null);
-	if (!tl.all && rowsThreads().indexOf(thread) >= LANES_MAX) {
+	if (!tl.all && !tl.compact && rowsThreads().indexOf(thread) >= LANES_MAX) {
 		tl.all = true;
 		emit("filter");
 		tlLayout();
@@ -76,7 +79,7 @@ function threadsShown() {
 		tl.many && !isAligned()
 			? all.filter(i => lives(i) || (pinned && pinned.thread === i))
 			: all;
-	const threads = !tl.all && !tl.slots ? alive.slice(0, LANES_MAX) : alive;
+	const threads = !tl.all && !tl.slots && !tl.compact ? alive.slice(0, LANES_MAX) : alive;
 	return {threads, alive: alive.length};
 }
 
@@ -85,7 +88,8 @@ const setText = (el, text) => el.textContent === text || (el.textContent = text)
 function tellFold(threads, alive) {
 	$("all-threads").hidden = threads.length === alive;
 	setText($("all-threads"), words.showAllThreads(alive, LANES_MAX));
-	$("slots").hidden = !tl.many || !gilKnown();
+	$("slots").hidden = $("compact").hidden = !tl.many || !gilKnown();
+	$("compact").setAttribute("aria-pressed", String(!!tl.compact));
 	$("slots").setAttribute("aria-pressed", String(!!tl.slots));
 	$("aligned").hidden = $("slots").hidden || !tl.slots;
 	$("aligned").setAttribute("aria-pressed", String(!!tl.aligned));
@@ -162,6 +166,22 @@ function pileCalls(to, thread, calls) {
 	});
 }
 
+// The threads that have no rows of their own but a thin one below their crowd's.
+const thinOf = list =>
+	tl.compact && gilKnown()
+		? list.filter(i => crowdOf(i).name && !(pinned && pinned.thread === i))
+		: [];
+
+// A row that counts the threads of a crowd in each state, and a thin one for each thread.
+function pileCrowds(to, threads) {
+	for (const crowd of new Set(threads.map(crowdOf))) {
+		const own = threads.filter(i => crowdOf(i) === crowd);
+		to.y += PAD / 2;
+		pile(to, {kind: "crowd", text: crowdLabel(crowd), threads: own, h: CROWD_H});
+		for (const thread of own) pile(to, {kind: "thin", thread, h: THIN_H});
+	}
+}
+
 export function tlLayout() {
 	const to = {rows: [], y: AXIS},
 		{threads, alive} = threadsShown(),
@@ -177,7 +197,10 @@ export function tlLayout() {
 	for (const [pid, list] of processes) {
 		if (processes.length > 1) pile(to, {kind: "process", pid, h: PROCESS_H});
 		const short = new Set(tl.slots ? list.filter(isShort) : []);
-		for (const thread of list) if (!short.has(thread)) pileThread(to, thread, guest);
+		const thin = new Set(thinOf(list.filter(i => !short.has(i))));
+		for (const thread of list)
+			if (!short.has(thread) && !thin.has(thread)) pileThread(to, thread, guest);
+		pileCrowds(to, [...thin]);
 		if (isAligned()) {
 			pile(to, {kind: "process", text: words.fromStartOfEach, h: PROCESS_H});
 			for (const i of [...short].sort((a, b) => lifeOf(b) - lifeOf(a)))
@@ -245,7 +268,7 @@ export function rowOf(pin) {
 	}
 	return tl.rows.find(
 		row =>
-			row.kind === pin.kind &&
+			(row.kind === pin.kind || (row.kind === "thin" && pin.kind === "gil")) &&
 			row.thread === pin.thread &&
 			(pin.kind !== "py" || row.depth === pin.depth),
 	);

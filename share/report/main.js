@@ -6,10 +6,13 @@ import {asleepDraw, hardlyWaits} from "./asleep.js";
 import {blameDraw} from "./blame.js";
 import {cardMarkdown} from "./card.js";
 import {chainOf} from "./chain.js";
+import {crumbsInit} from "./crumbs.js";
 import {gilKnown, gilText, meta, pass, passIndex, taskLanes} from "./data.js";
 import {detailsDraw} from "./details.js";
 import {$, click, fill, h, listen, say, soft} from "./dom.js";
+import {dockInit} from "./dock.js";
 import {atOnce, emit, inSteps, on, perFrame, whenQuiet} from "./events.js";
+import {explainInit} from "./explain.js";
 import {exportInit} from "./export.js";
 import {findingsInit} from "./findings.js";
 import {flameInit} from "./flame.js";
@@ -209,6 +212,9 @@ function start() {
 	sampledInit();
 	hashInit();
 	exportInit();
+	dockInit();
+	crumbsInit();
+	explainInit();
 	click("zoom-in", () => zoomAt(middle(), 0.5));
 	click("zoom-out", () => zoomAt(middle(), 2));
 	click("zoom-fit", () => flyTo(0, passDur()));
@@ -219,6 +225,10 @@ function start() {
 	});
 	click("slots", () => {
 		tl.slots = !tl.slots;
+		emit("filter");
+	});
+	click("compact", () => {
+		tl.compact = !tl.compact;
 		emit("filter");
 	});
 	click("aligned", () => {

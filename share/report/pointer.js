@@ -32,6 +32,7 @@ import {goToLate, taskTip} from "./tasks.js";
 import {tlRedraw} from "./timeline.js";
 import {turns} from "./turns.js";
 import {
+	arranged,
 	keepThread,
 	notes,
 	pinned,
@@ -85,7 +86,7 @@ export function pinAt(row, t, dt) {
 		const at = loading.complete && turns(row.gil).lane.find(t);
 		return at && at.s.state[at.i] ? pinLane("gil", turns(row.gil).threads[at.i], t) : null;
 	}
-	if (row.kind === "held") return pinLane("gil", row.thread, t);
+	if (row.kind === "held" || row.kind === "thin") return pinLane("gil", row.thread, t);
 	if (row.kind === "slot") {
 		t += row.shift || 0;
 		const lives = i => pass().threads[i].from_ns <= t && pass().threads[i].to_ns > t;
@@ -98,9 +99,32 @@ export function pinAt(row, t, dt) {
 
 const isTasks = hit => hit.row?.kind === "tasks" && hit.x >= GUTTER;
 
+// Whether a click would keep the thread at the top.
+const keeps = hit => hit.x < GUTTER && hit.row?.head && hit.row.kind !== "py";
+
+// The number of a crowd's threads in each state.
+function crowdTip(row, t) {
+	const states = gilText([words.gilStates, words.lockStates]),
+		count = states.map(() => 0);
+	for (const thread of row.threads) {
+		const at = store().gil[thread]?.find(t);
+		if (at) count[at.s.state[at.i]]++;
+	}
+	return [
+		h("b", row.text),
+		...count.map((n, i) => n && h("span", words.crowdCount(n, states[i]))),
+	];
+}
+
 function tipText(hit) {
 	const p = hit.pin;
 	if (isTasks(hit)) return taskTip(hit.row.group, hit.t);
+	if (hit.row?.kind === "crowd" && hit.x >= GUTTER) return crowdTip(hit.row, hit.t);
+	if (keeps(hit))
+		return [
+			h("b", threadLabel(hit.head.thread)),
+			soft(arranged.kept.includes(hit.head.thread) ? words.releaseHint : words.keepHint),
+		];
 	if (!p) return hit.note || null;
 	const lines = [h("b", pinTitle(p)), h("span", pinTime(p))];
 	const dt = span() / (tl.width - GUTTER);
@@ -172,7 +196,7 @@ export function hoverRow(row, t) {
 function gutterClick(hit) {
 	if (!hit.head) return;
 	const thread = hit.head.thread;
-	if (hit.row && hit.row.head && hit.row.kind !== "py") return keepThread(thread);
+	if (keeps(hit)) return keepThread(thread);
 	if (hit.row && hit.row.kind === "py" && (hit.row.more || tl.opened.has(thread))) {
 		if (!tl.opened.delete(thread)) tl.opened.add(thread);
 		emit("filter");

@@ -5,7 +5,7 @@
 import {CAUSES, chainOf} from "./chain.js";
 import {crowdLabel, crowdOf} from "./crowds.js";
 import {meta, pass, passIndex, report} from "./data.js";
-import {$, code, fill, h, listen, soft, svg, tally} from "./dom.js";
+import {$, code, fill, h, listen, rove, soft, stepInList, svg, tally} from "./dom.js";
 import {emit, inSteps, on, whenQuiet} from "./events.js";
 import {fmtDur, fmtPct} from "./format.js";
 import {isLibrary} from "./library.js";
@@ -293,7 +293,9 @@ function tasksShow({group, of}) {
 
 // quantiles: p50, p95, p99 and the longest.
 function show({answer, durations, quantiles, rows, lines, note}) {
-	const most = rows.reduce((n, r) => n + r.slow, 0);
+	const most = rows.reduce((n, r) => n + r.slow, 0),
+		list = h("ol.req-list", lines);
+	rove(list, stepInList);
 	fill(
 		$("requests-body"),
 		answer,
@@ -338,11 +340,7 @@ function show({answer, durations, quantiles, rows, lines, note}) {
 					{caption: words.requestsCaption, hideCaption: true, sort: 3},
 				),
 			),
-			h(
-				"div.panel",
-				h("h3", words.theSlowest(lines.length), note && soft(note)),
-				h("ol.req-list", lines),
-			),
+			h("div.panel", h("h3", words.theSlowest(lines.length), note && soft(note)), list),
 		),
 	);
 }

@@ -204,7 +204,7 @@ export const noWait = () => empty(gilText(words.noWait));
 
 export function showThread(index) {
 	unhide(index);
-	const row = tl.rows.find(r => r.head && r.thread === index);
+	const row = tl.rows.find(r => (r.head || r.kind === "thin") && r.thread === index);
 	if (row) tlBox.scrollTop = max(0, row.top - tl.top - 30);
 	toward("timeline");
 }

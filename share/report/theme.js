@@ -5,7 +5,7 @@
 
 import {crowds} from "./crowds.js";
 import {gilKnown, pass, threadName} from "./data.js";
-import {$, click, listen} from "./dom.js";
+import {$, click, listen, save, saved} from "./dom.js";
 import {emit} from "./events.js";
 import {round} from "./math.js";
 import * as words from "./words.js";
@@ -127,12 +127,8 @@ function applyTheme() {
 }
 
 export function themeInit() {
-	try {
-		const saved = localStorage.getItem("giltracer-theme");
-		if (saved === "dark" || saved === "light") document.documentElement.dataset.theme = saved;
-	} catch {
-		/* storage may be forbidden for files */
-	}
+	const chosen = saved("giltracer-theme");
+	if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
 	applyTheme();
 	const again = () => {
 		applyTheme();
@@ -142,11 +138,7 @@ export function themeInit() {
 	click("theme", () => {
 		const next = darkNow ? "light" : "dark";
 		document.documentElement.dataset.theme = next;
-		try {
-			localStorage.setItem("giltracer-theme", next);
-		} catch {
-			/* then the choice is not saved */
-		}
+		save("giltracer-theme", next);
 		again();
 	});
 	let before = null;

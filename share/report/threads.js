@@ -4,7 +4,7 @@
 import {crowdLabel, crowdSum, crowds} from "./crowds.js";
 import {crowdTag} from "./crowdtag.js";
 import {gilKnown, gilText, lifeNs, meta, pass} from "./data.js";
-import {$, fill, h, tally} from "./dom.js";
+import {$, fill, h, rove, stepInList, tally} from "./dom.js";
 import {emit} from "./events.js";
 import {fmtDur, fmtPct} from "./format.js";
 import {max, min} from "./math.js";
@@ -235,6 +235,17 @@ export function threadsDraw() {
 export function legendDraw(el, items) {
 	fill(
 		el,
-		items.map(([kind, text]) => h("span.key", h("i", {class: "k-" + kind}), text)),
+		items.map(([kind, text]) => {
+			const meaning = words.glossary.find(
+				([term]) => text === term || text.startsWith(term + " ("),
+			)?.[1];
+			return h(
+				meaning ? "button.key" : "span.key",
+				{title: meaning},
+				h("i", {class: "k-" + kind}),
+				text,
+			);
+		}),
 	);
+	rove(el, stepInList);
 }

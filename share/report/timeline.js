@@ -86,6 +86,10 @@ function paintRow(row, r, s, x0, y, w, hgt, dt, sc) {
 		paintOwners(r, s, row.gil, x0, y + unit, w, hgt - 2 * unit, view.from, dt);
 	} else if (row.kind === "gil" || row.kind === "held") {
 		paintGil(row.thread, r, s, x0, y + unit, w, hgt - 2 * unit, view.from, dt, unit);
+	} else if (row.kind === "thin") {
+		paintGil(row.thread, r, s, x0, y, w, hgt, view.from, dt, unit);
+	} else if (row.kind === "crowd") {
+		paintCrowd(row.threads, r, x0, y + unit, w, hgt - 2 * unit, dt, unit);
 	} else if (row.kind === "slot") {
 		r.rect(x0, y + unit, w, hgt - 2 * unit, dead);
 		for (const thread of row.threads)
@@ -161,6 +165,32 @@ function paintGil(thread, r, s, x0, y, w, hgt, t0, dt, unit) {
 		dead,
 		marks,
 		WAIT_STATE,
+		unit,
+	);
+}
+
+// Paint the number of threads in each state as its share of the height.
+function paintCrowd(threads, r, x0, y, w, hgt, dt, unit) {
+	const sum = new Float64Array(w * GIL_STATES);
+	for (const thread of threads)
+		if (store().gil[thread])
+			gilColumns(thread, view.from, dt, w, -1).forEach((ns, i) => {
+				sum[i] += ns;
+			});
+	r.lane(
+		x0,
+		y,
+		w,
+		hgt,
+		sum,
+		GIL_STATES,
+		dt * threads.length,
+		GIL_ORDER,
+		gilPens(threads[0]),
+		rgba(palette.none),
+		rgba(palette.dead),
+		null,
+		-1,
 		unit,
 	);
 }

@@ -101,6 +101,8 @@ interface Row {
 		| "owner"
 		| "process"
 		| "slot"
+		| "thin" // a thread of a crowd
+		| "crowd"
 		| "tasks";
 	h: number;
 	y: number;

@@ -235,6 +235,10 @@ export const timelineTitles = {
 	gil: "GIL holders over time",
 	states: "Thread states over time",
 };
+export const wholeCrumb = "All";
+/** @type {(from: string, to: string) => string} */
+export const crumbTitle = (from, to) => "From " + from + " to " + to;
+export const widthOf = "Width of this column";
 export const gilRows = ["GIL", "Locks"];
 export const cpuRows = "CPU state";
 export const counterRows = "Counters";
@@ -285,6 +289,10 @@ export const waitsFor = [x => "waits " + x, x => "blocked " + x];
 export const holdsFor = [x => "holds " + x, x => "stops others " + x];
 export const heldByLane = (/** @type {string} */ gil) => gil + " held by";
 export const heldBy = (/** @type {string} */ name) => "held by " + name;
+export const keepHint = "Click to keep it at the top";
+export const releaseHint = "Kept at the top: click to release it";
+/** @type {(n: number, state: string) => string} */
+export const crowdCount = (n, state) => n + " × " + state;
 export const processOf = (/** @type {number} */ pid) => "Process " + pid;
 export const counter = "counter";
 export const moreRows = (/** @type {number} */ n) => "+ " + n + " more ▾";
@@ -844,6 +852,7 @@ export const keys = [
 	["Esc", "unpin, clear the range, clear the filter"],
 	["?", "this help"],
 ];
+export const keysAnywhere = "Single keys also where nothing has the focus";
 export const pointerHelp =
 	"Mouse: drag moves, Shift+drag selects a range: who kept whom waiting in it. " +
 	"Ctrl+wheel zooms, double click zooms to a span. " +
@@ -857,7 +866,13 @@ export const glossary = [
 		"released on request, awaiting the switch",
 		"it released the GIL on request and waits until another one has taken it; part of its wait",
 	],
+	[
+		"takes a free GIL",
+		"it waits although no thread holds the GIL: tracing overhead or scheduling delay",
+	],
 	["no GIL", "in C code that released it, or asleep"],
+	["runnable without a CPU", "it could run, but others had the CPUs"],
+	["asleep for the GIL", "its CPU state during a wait for the GIL"],
 	["hand-off", "the GIL is free, the next thread not yet running"],
 	["unknown", "before a thread's first event, or records were lost; in no other state"],
 	[

@@ -254,12 +254,13 @@ ok(
 is(laptop.troubles, [], "in peace");
 // What axe-core finds, with details and a selection shown: of this page, and of real reports.
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-async function barriers(path, name, options) {
+async function barriers(path, name, options, prepare = async _page => {}) {
 	const checked = await open(path, options);
 	await checked.evaluate(() => {
 		document.querySelector("#findings-body .title, #waits-body button.link")?.click();
 		gt.setRange(1e8, 3e8);
 	});
+	await prepare(checked);
 	await quiet(checked);
 	await checked.evaluate(axe);
 	const found = await checked.evaluate(() =>
@@ -272,6 +273,19 @@ async function barriers(path, name, options) {
 	await checked.context().close();
 }
 await barriers(file, "light");
+for (const dark of [false, true])
+	await barriers(file, "zoomed in, details at the right, dark: " + dark, {dark}, async page => {
+		await page.click("#details-dock");
+		await page.evaluate(() => gt.setView(1e8, 2e8));
+		await page.waitForSelector("#crumbs button");
+		await page.click("#export-menu summary");
+	});
+await barriers(file, "help", {}, page => page.click("#help-open"));
+await barriers(file, "a meaning, replay and search", {width: 390}, async page => {
+	await page.fill("#search", "py");
+	await page.click("#replay button");
+	await page.focus("#timeline-legend .key");
+});
 for (const [i, path] of process.argv.slice(2).entries())
 	await barriers(path, path.replace(/.*\//, ""), {dark: i % 2 === 0, width: [1280, 360][i % 2]});
 

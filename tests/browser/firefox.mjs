@@ -3,12 +3,14 @@
 // its length.
 import {spawn} from "node:child_process";
 import {existsSync, mkdtempSync, readFileSync, rmSync, watch, writeFileSync} from "node:fs";
+import {createRequire} from "node:module";
 import {createConnection} from "node:net";
 import {tmpdir} from "node:os";
 import {join} from "node:path";
 import {done, is, near, ok, pageFile} from "./lib.mjs";
 import {hog} from "./programs.mjs";
 
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const profile = mkdtempSync(join(process.env.TMPDIR || tmpdir(), "firefox-"));
 const prefs = {
 	"marionette.port": 0,
@@ -246,6 +248,14 @@ for (const report of process.argv.slice(2)) {
 		"Firefox reads " + report.replace(/.*\//, ""),
 	);
 	await run('document.querySelector("#waits-body button.link")?.click()');
+	is(
+		await run(
+			axe +
+				"; return axe.run(document).then(r => r.violations.map(v => [v.id, v.nodes.map(n => n.target.join(' '))]))",
+		),
+		[],
+		"axe-core finds no barrier in Firefox",
+	);
 }
 
 await send("Marionette:SetContext", {value: "chrome"});

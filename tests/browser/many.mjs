@@ -166,5 +166,57 @@ ok(
 	/: the 1,000 largest of 1,560/.test(await body.locator("caption").textContent()),
 	"and how many there are",
 );
-is(page.troubles.concat(crowded.troubles), [], "in peace");
+
+// Crowds: a thin row for each thread, below one that counts them.
+const compact = await open(pageFile({passes: [program]}));
+await compact.click("#compact");
+await quiet(compact);
+const kinds = () =>
+	compact.evaluate(() =>
+		["crowd", "thin"].map(kind =>
+			gt.tl.rows
+				.filter(r => r.kind === kind)
+				.flatMap(r => r.threads || [r.thread])
+				.sort((a, b) => a - b),
+		),
+	);
+const all = short.map((_, i) => i + 2);
+is(await kinds(), [all, all], "each thread of a crowd has a thin row and is counted");
+// At this moment, of the threads of the first process that live then.
+const counted = await compact.evaluate(async () => {
+	const row = gt.tl.rows.find(r => r.kind === "crowd"),
+		canvas = document.getElementById("tl"),
+		box = canvas.getBoundingClientRect(),
+		x = gt.GUTTER + (gt.tl.width - gt.GUTTER) / 2;
+	canvas.dispatchEvent(
+		new PointerEvent("pointermove", {
+			clientX: box.left + x,
+			clientY: box.top + row.y + row.h / 2 - document.getElementById("tl-box").scrollTop,
+		}),
+	);
+	const t =
+		gt.view.from + ((x - gt.GUTTER) / (gt.tl.width - gt.GUTTER)) * (gt.view.to - gt.view.from);
+	return {
+		tip: [...document.querySelectorAll("#tip span")].map(s => parseInt(s.textContent, 10)),
+		live: row.threads.filter(i => gt.store().gil[i].find(t)).length,
+	};
+});
+ok(counted.live > 0, "some live in the middle");
+is(
+	counted.tip.reduce((n, k) => n + k, 0),
+	counted.live,
+	"the pointer on the count tells how many are in which state",
+);
+const opened = await compact.evaluate(() => {
+	const thread = gt.tl.rows.find(r => r.kind === "thin").thread;
+	location.hash = "#o=m&s=gil." + thread + "." + gt.pass().threads[thread].from_ns;
+	return thread;
+});
+await quiet(compact);
+is((await kinds())[1].includes(opened), false, "a thread that is pinned leaves the thin rows");
+ok(
+	await compact.evaluate(i => gt.tl.rows.some(r => r.head && r.thread === i), opened),
+	"and has all of its own",
+);
+is(page.troubles.concat(crowded.troubles, compact.troubles), [], "in peace");
 await done();

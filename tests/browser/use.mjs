@@ -397,5 +397,94 @@ is(await finds("py"), "4 calls · 410 ms", "a name is not found in paths, nor ti
 is(await finds("run.py"), "4 calls · 410 ms", "where no function is called so, files are found");
 is(await finds("loop"), "2 calls · 150 ms", "and other functions");
 is(nested.troubles, [], "without a word on the console");
+await nested.close();
+
+// Single keys: where the timeline has the focus; elsewhere only where nothing was reached by keys.
+const own = await open(file);
+const zoomed = () => own.evaluate(d => gt.view.to - gt.view.from < d * 0.99, dur);
+await own.keyboard.press("w");
+ok(await zoomed(), "a single key acts where nothing has the focus");
+await own.evaluate(() => gt.setView(0, gt.pass().dur_ns));
+await own.focus("#threads-body button");
+await own.keyboard.press("Tab"); // reached by keys
+await own.keyboard.press("w");
+ok(!(await zoomed()), "not on a table's button");
+await own.focus("#tl");
+await own.keyboard.press("w");
+ok(await zoomed(), "but on the timeline");
+await own.evaluate(() => gt.setView(0, gt.pass().dur_ns));
+await own.click("#help-open");
+await own.uncheck("#help-body input");
+await own.click("#help button:text-is('Close')");
+await own.evaluate(() => document.activeElement.blur());
+await own.keyboard.press("w");
+ok(!(await zoomed()), "nowhere else, once that is switched off");
+await own.focus("#tl");
+await own.keyboard.press("w");
+ok(await zoomed(), "then only on the timeline");
+
+// The way back from a zoom.
+const crumbs = () =>
+	own.evaluate(() =>
+		[...document.querySelectorAll("#crumbs button")].map(b =>
+			b.textContent.replace(/\u00a0/g, " "),
+		),
+	);
+await own.evaluate(() => gt.setView(0, gt.pass().dur_ns));
+await own.waitForFunction(() => document.getElementById("crumbs").hidden);
+await own.evaluate(() => gt.setView(100e6, 300e6));
+await own.waitForFunction(() => document.querySelectorAll("#crumbs button").length === 2);
+await own.evaluate(() => gt.setView(120e6, 140e6));
+await own.waitForFunction(() => document.querySelectorAll("#crumbs button").length === 3);
+is(await crumbs(), ["All", "200 ms", "20.0 ms"], "a part within a part: the way back");
+await own.click("#crumbs button:nth-child(2)");
+await own.waitForFunction(() => document.querySelectorAll("#crumbs button").length === 2);
+is(
+	await own.evaluate(() => [gt.view.from, gt.view.to].map(Math.round)),
+	[100e6, 300e6],
+	"and back",
+);
+
+// The columns beside the timeline.
+await own.evaluate(() => gt.setPin(null));
+await own.focus("#findings .edge");
+const wide = () =>
+	own.evaluate(() => document.getElementById("findings").getBoundingClientRect().width);
+const was = await wide();
+for (let i = 0; i < 3; i++) await own.keyboard.press("ArrowRight");
+near(await wide(), was + 72, 3, "arrow keys move the edge of the findings");
+await own.click("#findings .title");
+await quiet(own);
+const places = () =>
+	own.evaluate(() => {
+		const at = id => document.getElementById(id).getBoundingClientRect();
+		return [at("details").left > at("timeline").left, at("details").top === at("timeline").top];
+	});
+is(await places(), [false, true], "the details are at the left");
+await own.click("#details-dock");
+is(await places(), [true, true], "or at the right");
+is(
+	await own.evaluate(() =>
+		[...document.querySelectorAll("#details h3")].map(x => x.textContent).shift(),
+	),
+	"Python stack",
+	"the Python stack comes first",
+);
+await own.reload();
+await own.waitForFunction(() => performance.getEntriesByName("gt-ready").length);
+is(await own.getAttribute("#details-dock", "aria-pressed"), "true", "which is remembered");
+
+// Words are explained where the focus is.
+await own.focus("#timeline-legend button.key");
+await own.keyboard.press("ArrowRight");
+ok(await own.isVisible("#tip"), "the focus on a word shows its meaning");
+is(
+	await own.textContent("#tip"),
+	await own.evaluate(() => /** @type {any} */ (document.activeElement).title),
+	"as a tip",
+);
+await own.keyboard.press("Escape");
+ok(!(await own.isVisible("#tip")), "until Escape");
+is(own.troubles, [], "all of it in peace");
 is(page.troubles.concat(other.troubles, third.troubles), [], "in peace");
 await done();
