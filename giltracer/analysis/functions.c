@@ -56,7 +56,7 @@ static bool is_plumbing(const char *file)
 }
 
 const char *const library_marks[] = { "/site-packages/", "/dist-packages/", "/lib/python",
-	                              "/lib64/python", "<frozen ", NULL };
+	                              "/lib64/python",   "<frozen ",        NULL };
 
 bool function_in_library(const char *file)
 {
