@@ -28,23 +28,16 @@ def now():
     return time.perf_counter_ns() if hasattr(time, 'perf_counter_ns') else int(time.perf_counter() * 1e9)
 
 
-def awake():
-    """For how long this thread has been on a CPU, or runnable without one."""
+def delay():
+    """For how long this thread has been runnable without a CPU."""
     with open('/proc/thread-self/schedstat') as schedstat:
-        runnable = int(schedstat.read().split()[1])
-    return runnable + int(time.clock_gettime(time.CLOCK_THREAD_CPUTIME_ID) * 1e9)
+        return int(schedstat.read().split()[1])
 
 
-def begin():
-    """What since() needs. The first wait of a thread may take longer: the library makes a file for it."""
-    threading.Event().wait(1e-6)
-    return awake(), now()
-
-
-def since(begun):
-    """How long that is ago, and how much of it this thread was awake."""
-    took = now() - begun[1]
-    return took, awake() - begun[0]
+def since(began, delayed):
+    """How long that is ago, and how much of it this thread was runnable without a CPU."""
+    took = now() - began
+    return took, delay() - delayed
 
 
 def until(condition):
@@ -54,11 +47,10 @@ def until(condition):
 
 
 def until_asleep(*tids):
-    """Waits until all of these threads sleep, and not only for a moment."""
-    times = 0
-    while times < 5:
-        time.sleep(0.0005)
-        times = times + 1 if all(map(sleeps, tids)) else 0
+    """Waits until all of these threads sleep."""
+    for each in tids:
+        while not sleeps(each):
+            time.sleep(0.0005)
 
 
 def run(*threads):
@@ -91,10 +83,11 @@ class Case:
         self.tid, waits = tid(), []
         for _ in range(self.times):
             until(self.turn.is_set)
-            begun = begin()
+            delayed = delay()
             self.ready.set()
+            began = now()
             self.acquire()
-            waits.append(since(begun))
+            waits.append(since(began, delayed))
             self.free()
             self.turn.clear()
         measured[self.name] = [sum(each) for each in zip(*waits)]
@@ -147,18 +140,20 @@ def chain():
         until(ready[0].is_set)
         with outer:
             tids[2] = tid()
-            begun = begin()
+            delayed = delay()
             ready[1].set()
+            began = now()
             with inner:
-                measured['chain-2'] = since(begun)
+                measured['chain-2'] = since(began, delayed)
 
     def first():
         until(ready[1].is_set)
         tids[1] = tid()
-        begun = begin()
+        delayed = delay()
         ready[2].set()
+        began = now()
         with outer:
-            measured['chain-1'] = since(begun)
+            measured['chain-1'] = since(began, delayed)
 
     run(*[threading.Thread(target=f, name=name)
           for f, name in ((first, 'chain-1'), (second, 'chain-2'), (third, 'chain-3'))])
@@ -169,13 +164,13 @@ def notified_all():
     condition, go, woken, tids = threading.Condition(), [], [], []
 
     def waits():
-        begun = begin()
+        delayed, began = delay(), now()
         with condition:
-            first = now() - begun[1]
+            first = now() - began
             tids.append(tid())
             condition.wait_for(lambda: go)
-            took, was_awake = since((begun[0], woken[0]))
-            measured['woken-%d' % tids.index(tid())] = first + took, was_awake
+            took, delayed = since(woken[0], delayed)
+            measured['woken-%d' % tids.index(tid())] = first + took, delayed
 
     def notifies():
         until(lambda: len(tids) == 3)
@@ -196,10 +191,11 @@ def crowd():
     lock, tids, waits = threading.Lock(), [], {}
 
     def one():
-        begun = begin()
+        delayed = delay()
         tids.append(tid())
+        began = now()
         with lock:
-            waits[tid()] = since(begun)
+            waits[tid()] = since(began, delayed)
 
     threads = [threading.Thread(target=one, name='crowd') for _ in range(300)]
     with lock:
@@ -225,10 +221,11 @@ def imports():
 
     def second():
         until(imports_now.is_set)
-        begun = begin()
+        delayed = delay()
         tids['second'] = tid()
+        began = now()
         import slow_module  # noqa: F401
-        measured['import-waits'] = since(begun)
+        measured['import-waits'] = since(began, delayed)
 
     def in_module():
         imports_now.set()
@@ -256,9 +253,9 @@ def forks():
     result, to = os.pipe()
     child = os.fork()
     if not child:
-        begun = begin()
+        began, delayed = now(), delay()
         lock.acquire(timeout=2 * HELD)
-        os.write(to, b'%d %d' % since(begun))
+        os.write(to, b'%d %d' % since(began, delayed))
         os._exit(0)
     os.waitpid(child, 0)
     done.set()
@@ -302,7 +299,8 @@ class Crowded:
 
 
 def signals():
-    """Idle threads: a thread that has one of these locks does not let another one run."""
+    """Idle threads: they wait for a lock only while a thread that has it, or they themselves, have no CPU."""
+    delayed, delays = delay(), []
     q, event, condition = queue.Queue(2), threading.Event(), threading.Condition()
     simple, shared = (getattr(queue, 'SimpleQueue', queue.Queue)() for _ in range(2))
 
@@ -328,7 +326,7 @@ def signals():
             full.put(i)
 
     def thread_of(target, *args, name):
-        return threading.Thread(target=target, args=args, name=name)
+        return threading.Thread(target=lambda: (target(*args), delays.append(delay())), name=name)
 
     full = queue.Queue(1)
     threads = [thread_of(consume, q, name='idle-queue'),
@@ -364,7 +362,9 @@ def signals():
         thread.join()
     del keep
     with ThreadPoolExecutor(2, thread_name_prefix='idle-pool') as pool:
-        list(pool.map(lambda _: time.sleep(HELD), range(4)))
+        # A thread of the pool may do more than one of these.
+        pool_delays = dict(pool.map(lambda _: (time.sleep(HELD), (tid(), delay()))[1], range(4)))
+    measured['idle'] = delay() - delayed + sum(delays) + sum(pool_delays.values())
 
 
 def time_outs():
@@ -373,11 +373,10 @@ def time_outs():
     lock.acquire()
 
     def impatient():
-        begun = begin()
+        began, delayed = now(), delay()
         for _ in range(3):
             lock.acquire(timeout=HELD)
-        measured['impatient'] = since(begun)
-
+        measured['impatient'] = since(began, delayed)
     thread = threading.Thread(target=impatient, name='impatient')
     thread.start()
     thread.join()
@@ -401,8 +400,6 @@ def at_exit():
 held_to_the_end = threading.Lock()
 warnings.simplefilter('ignore')  # about a fork of a process that has threads
 if __name__ == '__main__':
-    # No thread has to release the GIL while it has a lock of Python's library: nobody waits but for what is here.
-    sys.setswitchinterval(1000)
     locks()
     chain()
     notified_all()

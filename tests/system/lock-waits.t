@@ -20,15 +20,15 @@ def charged(waiter, by):
                and names.get(b['released_by_tid'], b['released_by_tid']) == by)
 
 
-# What the program measures includes taking the GIL afterwards, and time in which the thread was awake. At a hand-off,
-# the waiting thread has to get a CPU after the release: that part is charged to nobody.
-def waited(t, own_and_awake, waiter, holder, held):
-    own, other = own_and_awake
-    other += t['wait_ns'] + t['free_wait_ns']
+# What the program measures includes taking the GIL afterwards, and time without a CPU. At a hand-off, the waiting
+# thread has to get a CPU after the release: that part is charged to nobody.
+def waited(t, own_and_delay, waiter, holder, held):
+    own, delay = own_and_delay
+    delay += t['wait_ns'] + t['free_wait_ns']
     wait, by, nobody = t['lock_wait_ns'], charged(waiter, holder), charged(waiter, None)
-    if not own - other - 2e6 <= wait <= own + 1e5:
-        yield waiter, 'waited', own, 'recorded', wait, 'for the GIL, or awake', other
-    if by < 0.95 * held:
+    if not own - delay - 2e6 <= wait <= own + 1e5:
+        yield waiter, 'waited', own, 'recorded', wait, 'and for the GIL or a CPU', delay
+    if by < 0.95 * (held - delay):
         yield waiter, 'charged', by, 'and to nobody', nobody, 'of', wait
 
 
@@ -53,16 +53,16 @@ def wrong():
                 yield from waited(t, measured[case][str(t['tid'])], t['tid'], holder, 4e7)
                 yield from all_charged(t['tid'], [holder, case], t['lock_wait_ns'])
     for name, t in threads.items():
-        if name.startswith('idle-') and t['lock_wait_ns']:
-            yield name, 'waited', t['lock_wait_ns'], 'of', t['total_ns']
+        if name.startswith('idle-') and t['lock_wait_ns'] > 0.1 * t['total_ns'] + measured['idle']:
+            yield name, 'waited', t['lock_wait_ns'], 'of', t['total_ns'], 'all had no CPU for', measured['idle']
     if len([name for name in threads if name.startswith('idle-')]) != 13:
         yield 'idle threads', sorted(threads)
-    # A time-out runs while the thread is awake, too: what is left when it sleeps is the wait.
+    # A time-out runs while the thread has no CPU, too: what is left when it gets one is the wait.
     child = {t['tid']: t for t in document['threads']}[measured['child']]
     for t, key, waits, least in ((threads['impatient'], 'impatient', 3, 6e7), (child, 'child-waits', 1, 4e7)):
-        own, awake = measured[key]
-        if t['lock_waits'] != waits or not least - awake - 2e6 <= t['lock_wait_ns'] <= own + 1e5:
-            yield t['name'], t['lock_waits'], 'waits', t['lock_wait_ns'], 'of', own, 'awake', awake
+        own, delay = measured[key]
+        if t['lock_waits'] != waits or not least - delay - 2e6 <= t['lock_wait_ns'] <= own + 1e5:
+            yield t['name'], t['lock_waits'], 'waits', t['lock_wait_ns'], 'of', own, 'without a CPU', delay
     if threads['daemon']['lock_wait_ns'] < 0.95 * 2e7:
         yield 'daemon', 'waited only', threads['daemon']['lock_wait_ns']
     # Nobody releases these locks, or nobody in the same process.
@@ -81,10 +81,14 @@ END
 is_right() {
 	name=$1
 	shift
-	ok "$name: records" "$@" -q --python "$python" --json waits.json -o waits.html \
-		"$top_srcdir/tests/system/lock-waits.py" measured.json
-	is "$(python3 judge.py waits.json measured.json "$version")" '[]' \
-		"$name: waits for locks are those that the program measures"
+	for _ in 1 2 3; do
+		ok "$name: records" "$@" -q --python "$python" --json waits.json -o waits.html \
+			"$top_srcdir/tests/system/lock-waits.py" measured.json
+		wrong=$(python3 judge.py waits.json measured.json "$version")
+		[ "$wrong" != '[]' ] || break
+		retried "$name: waits for locks are those that the program measures" "$wrong"
+	done
+	is "$wrong" '[]' "$name: waits for locks are those that the program measures"
 	is "$(json waits.json '[c["code"] for c in d["caveats"] if c["code"] in ("broken-identity", "two-holders")]')" \
 		'[]' "$name: the states of each thread add up"
 	is "$(json waits.json 'abs(sum(c["ns"] for c in d["critical_path"]) -
