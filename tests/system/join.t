@@ -287,10 +287,13 @@ killed() {
 	shift 2
 	start "$*" $user "$python"
 	python3 "$program" kill "$GILTRACER" $pid "$libraries/killed.so" >"$kills/$*"
-	is $(($(cat "$kills/$*") >= 15)) 1 "$version: $*, and giltracer is killed" || diag "$(cat "$kills/$*") times"
 	case $1 in
 	work) joined '  the recording after that' "['MainThread', 'my hog', 'my victim']" ;;
-	*) joined '  the recording after that' "['MainThread', 'my worker']" ;;
+	*)
+		is $(($(cat "$kills/$*") >= 15)) 1 "$version: $*, and giltracer is killed" ||
+			diag "$(cat "$kills/$*") times"
+		joined '  the recording after that' "['MainThread', 'my worker']"
+		;;
 	esac
 	finish "$version: $*"
 }
