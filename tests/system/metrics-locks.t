@@ -25,9 +25,9 @@ for line in open('served'):
             waits += ns
     elif found and found.group(1) == 'lock' and found.group(2).startswith('idle'):
         print(line)
-# Each of 18 waits is counted to 50 µs; those of the last lines, which are "other", too.
+# Those of the last lines, which are "other", are counted, too. A thread may sleep in the kernel for other reasons.
 print(sorted(lines) == ['other'] + ['takes (lines.py:%d)' % n for n in range(10, 17)] and min(lines.values()) > 2e7,
-      measured['slept'] - gil - 18 * 50000 <= waits <= measured['took'] + 1000 or (measured, waits, gil))
+      0.9 * (measured['slept'] - gil) <= waits <= measured['took'] + 1000 or (measured, waits, gil))
 END
 
 every_cpython pythons
