@@ -540,19 +540,29 @@ static bool is_interpreter(const char *arg)
 	return str_has_prefix(base_of(arg, strlen(arg)), "python");
 }
 
+/* The first of an interpreter's options in the word that takes a value, which may be the rest of the word; "":
+ * none does. */
+static const char *valued_option(const char *word)
+{
+	return *word == '-' && word[1] != '-' ? word + strcspn(word, "cmWX") : "";
+}
+
 /* The number of words that say which program it is: all but its arguments. */
 static size_t count_program(char *const *command)
 {
 	size_t n = command[0] && is_interpreter(command[0]) && command[1];
 
-	for (;
-	     n && command[n] && *command[n] == '-' && command[n][1] && !strchr("mc", command[n][1]);
-	     n++)
-		if (strchr("XW", command[n][1]) && !command[n][2] && command[n + 1])
+	for (; n && command[n] && *command[n] == '-' && command[n][1]; n++) {
+		const char *option = valued_option(command[n]);
+
+		if (*option == 'c' || *option == 'm')
+			break;
+		if (*option && !option[1] && command[n + 1])
 			n++;
+	}
 	if (!command[n])
 		return n;
-	return n + 1 + (!strcmp(command[n], "-m") && command[n + 1]);
+	return n + 1 + (!strcmp(valued_option(command[n]), "m") && command[n + 1]);
 }
 
 static void learn_command(struct privacy *p, const struct session *session)
@@ -560,7 +570,7 @@ static void learn_command(struct privacy *p, const struct session *session)
 	char *const *command = session->command;
 	size_t n = count_program(command);
 	const char *program = n ? command[n - 1] : "-";
-	bool module = n > 1 && !strcmp(command[n - 2], "-m");
+	bool module = n > 1 && !strcmp(valued_option(command[n - 2]), "m");
 
 	if (module || *program == '-')
 		add_root(p, session->cwd ? session->cwd : "",
@@ -577,6 +587,10 @@ static void hide_command(const struct privacy *p, struct session *session)
 	size_t program = count_program(session->command), n = 0;
 
 	for (size_t i = 0; session->command[i]; i++) {
+		const char *option = valued_option(session->command[i]);
+
+		if (i < program && *option == 'c') /* without code in the same word */
+			session->command[i][option + 1 - session->command[i]] = '\0';
 		if (i < program)
 			hide_in(p, &session->command[i], TEXT_NAME);
 		else

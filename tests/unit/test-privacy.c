@@ -200,6 +200,45 @@ static void test_sources(const struct privacy *p)
 	ok(!strstr(s.v[n + 2].text, "acme"), "a URL is hidden: %s", s.v[n + 2].text);
 }
 
+/* What is left of a command, which is divided at blanks. */
+static void test_commands(void)
+{
+	static const struct {
+		const char *command, *want;
+	} commands[] = {
+		{ "python3 -c pin=4711", "python3 -c (1 argument hidden)" },
+		{ "python3 -uc pin=4711 x", "python3 -uc (2 arguments hidden)" },
+		{ "python3 -Bcpin=4711 x", "python3 -Bc (1 argument hidden)" },
+		{ "python3 -W error -X dev -c pin=4711",
+		  "python3 -W error -X dev -c (1 argument hidden)" },
+		{ "python3 -uW error app.py 4711", "python3 -uW error app.py (1 argument hidden)" },
+		{ "python3 -um shop 4711", "python3 -um shop (1 argument hidden)" },
+		{ "python3 -mshop 4711", "python3 -mshop (1 argument hidden)" },
+		{ "python3 -u app.py -c 4711", "python3 -u app.py (2 arguments hidden)" },
+		{ "-c pin=4711", "-c (1 argument hidden)" },
+		{ "-m shop 4711", "-m shop (1 argument hidden)" },
+		{ "shop -c 4711", "shop (2 arguments hidden)" },
+		{ "- 4711", "- (1 argument hidden)" },
+	};
+
+	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
+		CLEANUP(privacy_free) struct privacy *p = privacy_new();
+		CLEANUP(session_free) struct session *s = session_new();
+		CLEANUP(free) char *text = xstrdup(commands[i].command);
+		CLEANUP(str_done) struct str got = { 0 };
+		char *rest = text, *word;
+		size_t n = 0;
+
+		s->command = xcalloc(9, sizeof(*s->command));
+		while ((word = strsep(&rest, " ")))
+			s->command[n++] = xstrdup(word);
+		privacy_of_session(p, s);
+		for (char **at = s->command; *at; at++)
+			str_addf(&got, "%s%s", at == s->command ? "" : " ", *at);
+		is_str(str_get(&got), commands[i].want, "%s", commands[i].command);
+	}
+}
+
 int main(void)
 {
 	struct session *s = make_session();
@@ -214,6 +253,7 @@ int main(void)
 	   "the interpreter has no folder: %s", s->executable);
 	ok(!strstr(s->notes[0].text, "jane") && strstr(s->notes[0].text, ": no probes, and user"),
 	   "a note stays, without the path: %s", s->notes[0].text);
+	test_commands();
 	test_names(p);
 	test_ids(p);
 	test_random(p);
