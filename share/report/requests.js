@@ -216,21 +216,23 @@ function lineOf(call, parts, rows, most) {
 	);
 }
 
-// The causes that make the slow calls slower, in words.
+// The causes that make the slow calls slower, in words. Those that make them faster are apart from them, so
+// that shares add up.
 function answer(what, name, slow, rows) {
 	const fastNs = rows.reduce((n, r) => n + r.fast, 0),
 		slowNs = rows.reduce((n, r) => n + r.slow, 0),
-		more = slowNs - fastNs,
-		most = rows.filter(r => r.slow - r.fast > more / 10).slice(0, 3);
+		longer = rows.reduce((n, r) => n + max(0, r.slow - r.fast), 0),
+		shorter = longer - (slowNs - fastNs),
+		most = rows.filter(r => r.slow - r.fast > longer / 10).slice(0, 3);
 	return h(
 		"p.req-answer",
 		words.slowOnes(slow, what, code(name), fmtDur(slowNs), fmtDur(fastNs)),
 		most.length > 0 && [
-			words.ofTheMore(fmtDur(more)),
+			words.timeOfCauses(fmtDur(longer), shorter >= 1 ? fmtDur(shorter) : null),
 			most.map((r, i) => [
 				i ? ", " : "",
 				h("b", fmtDur(r.slow - r.fast)),
-				" " + words.withShare(r.text, fmtPct(r.slow - r.fast, more)),
+				" " + words.withShare(r.text, fmtPct(r.slow - r.fast, longer)),
 			]),
 			".",
 		],

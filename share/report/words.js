@@ -537,7 +537,10 @@ export const slowOnes = (n, all, name, slowNs, fastNs) => [
 	name,
 	" take " + slowNs + " on average, those of the fast half " + fastNs + ". ",
 ];
-export const ofTheMore = (/** @type {string} */ ns) => "Of the " + ns + " more, ";
+/** @type {(longer: string, shorter: string | null) => string} */
+export const timeOfCauses = (longer, shorter) =>
+	(shorter ? `Some causes take ${longer} more, others ${shorter} less. ` : "") +
+	`Of the ${longer} more, `;
 /** @type {(name: string, place: string, n: number) => string} */
 export const requestChoice = (name, place, n) => name + " (" + place + "), " + calls(n);
 export const tasks = (/** @type {number} */ n) => plural(n, "task");

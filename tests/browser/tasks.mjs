@@ -289,6 +289,19 @@ ok(
 	/waits in query \(requests\.py:2\)/.test(await slow.textContent("#requests-body tbody")),
 	"with its place",
 );
+const said = (await slow.textContent(".req-answer")).replace(/\u00a0/g, " "),
+	longer = of.causes.reduce(
+		(n, c) => n + Math.max(0, c.slow_ns / of.slow - c.fast_ns / of.fast),
+		0,
+	),
+	[, sum, unit] = /Of the (\S+) (\S+) more, /.exec(said);
+ok(Math.abs(sum * NS[unit] - longer) < 0.01 * longer, "shares are of what takes longer", said);
+ok(
+	[...said.matchAll(/\(([\d.]+) ?%\)/g)].reduce((n, [, percent]) => n + +percent, 0) < 100.2,
+	"and are not above 100 % in all",
+	said,
+);
+ok(/more, others \S+ \S+ less\. /.test(said), "what takes less is said apart", said);
 await slow.locator(".req-list button").first().click();
 await quiet(slow);
 const [first] = of.slowest;
