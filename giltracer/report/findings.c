@@ -77,7 +77,42 @@ static void add_tasks_name(struct str *out, const struct analysis *a, uint32_t t
 		wording_add_traced(out, str_get(&g->name), NAME_COLUMNS);
 }
 
-void finding_add_title(struct str *out, const struct analysis *a, const struct finding *f)
+/* Whether another finding is about the same line of the program, which calls several functions of libraries. */
+static bool shares_place(const struct analysis *a, const struct finding *f)
+{
+	struct function place = finding_place_of(a, f);
+
+	for (size_t i = 0; place.name && i < a->findings.v.n; i++) {
+		const struct finding *other = &a->findings.v.v[i];
+		struct function at = finding_place_of(a, other);
+
+		if (other != f && other->kind == f->kind && at.name && at.line == place.line &&
+		    !strcmp(at.name, place.name) && !strcmp(at.file, place.file))
+			return true;
+	}
+	return false;
+}
+
+static void add_function_name(struct str *out, const struct analysis *a, const struct finding *f,
+                              bool full)
+{
+	CLEANUP(str_done) struct str place = { 0 }, ran = { 0 };
+
+	add_place(&place, a, f);
+	if (f->ran) {
+		wording_add_traced(&ran, f->ran, NAME_COLUMNS);
+	} else if (f->row) {
+		struct function own = function_of(a->pass, f->row->hog);
+
+		wording_add_function(&ran, &own, NAME_COLUMNS);
+	}
+	if (ran.len && strcmp(str_get(&ran), str_get(&place)) && (full || shares_place(a, f)))
+		say_called_by(out, str_get(&ran), str_get(&place));
+	else
+		str_adds(out, str_get(&place));
+}
+
+static void add_title(struct str *out, const struct analysis *a, const struct finding *f, bool full)
 {
 	CLEANUP(str_done) struct str name = { 0 };
 	struct lock_name lock;
@@ -85,7 +120,7 @@ void finding_add_title(struct str *out, const struct analysis *a, const struct f
 	switch (f->kind) {
 	case FINDING_CALL:
 	case FINDING_FUNCTION:
-		add_place(&name, a, f);
+		add_function_name(&name, a, f, full);
 		(f->kind == FINDING_CALL ? say_f_call
 		 : f->ran                ? say_f_traced
 		                         : say_f_function)(out, str_get(&name));
@@ -136,6 +171,16 @@ void finding_add_title(struct str *out, const struct analysis *a, const struct f
 	case FINDING_KINDS:
 		return;
 	}
+}
+
+void finding_add_title(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	add_title(out, a, f, false);
+}
+
+void finding_add_full_title(struct str *out, const struct analysis *a, const struct finding *f)
+{
+	add_title(out, a, f, true);
 }
 
 void finding_add_cost(struct str *out, const struct finding *f)

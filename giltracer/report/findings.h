@@ -17,6 +17,10 @@ void finding_add_cost(struct str *out, const struct finding *f);
 void finding_add_text(struct str *out, const struct analysis *analysis, const struct finding *f);
 void finding_add_remedy(struct str *out, const struct analysis *analysis, const struct finding *f);
 
+/* The title that does not depend on the other findings, by which one is found in another recording. */
+void finding_add_full_title(struct str *out, const struct analysis *analysis,
+                            const struct finding *f);
+
 /* The line to look at: of the program, if one of its functions called the one of a library. The
  * name is NULL if it is not known. */
 struct function finding_place_of(const struct analysis *analysis, const struct finding *f);

@@ -92,6 +92,15 @@ static const char *found(void)
 	return str_get(&text);
 }
 
+static const char *title_of(size_t i)
+{
+	static struct str text;
+
+	str_done(&text);
+	finding_add_title(&text, a, &a->findings.v.v[i]);
+	return str_get(&text);
+}
+
 static const char *words_of(size_t i)
 {
 	static struct str text;
@@ -160,6 +169,46 @@ static void test_keeps(void)
 	          ": 64.3 % of all waiting for the GIL (90.0 ms) passed while it kept the GIL") !=
 	           NULL,
 	   "the words only have what passed while it kept it: %s", words);
+}
+
+/* Two functions of libraries are called in one line. */
+static void test_titles(void)
+{
+	static const char *const called[] = { "loads", "dumps" };
+	CLEANUP(str_done) struct str full = { 0 };
+
+	start();
+	for (unsigned i = 0; i < 2; i++) {
+		const struct stack_frame f = { .parent = frame("handle", 20),
+			                       .name = names_id(names, called[i], 5),
+			                       .module = names_id(
+						       names, "/usr/lib/python3.11/json.py", 27),
+			                       .line = 3 + i,
+			                       .flags = STACK_PYTHON };
+		uint64_t at = 200 + 200 * i;
+
+		request(at * MS, 10);
+		acquire(at * MS, 10);
+		request((at + 10 + 10 * i) * MS, 8);
+		feed((at + 100) * MS, 10, EV_RELEASE,
+		     EV(.gil = { .address = GIL, .frame = stacks_id(stacks, &f) }));
+		released((at + 100) * MS, 10);
+		holds_from(at + 100, at + 101, 8, 0);
+	}
+	analyse();
+	is_str(found(), "function handle 90; function handle 80", "both findings are about it");
+	is_str(title_of(0),
+	       "Holds of the GIL that end in loads (json.py:3) called by handle (app.py:20)",
+	       "the title of each has what is called");
+	is_str(title_of(1),
+	       "Holds of the GIL that end in dumps (json.py:4) called by handle (app.py:20)",
+	       "and by whom");
+	a->findings.v.v[1].kind = FINDING_CALL;
+	is_str(title_of(0), "Holds of the GIL that end in handle (app.py:20)",
+	       "by itself, it has the line of the program");
+	finding_add_full_title(&full, a, &a->findings.v.v[0]);
+	ok(strstr(str_get(&full), " loads (json.py:3) called by ") != NULL,
+	   "but not where it is looked for in another recording: %s", str_get(&full));
 }
 
 /* The recorded calls tell what ran while others waited, not the function in which a hold ended, which is only
@@ -416,6 +465,7 @@ int main(void)
 	test_library();
 	test_gil();
 	test_keeps();
+	test_titles();
 	test_calls();
 	test_lock();
 	test_lines();

@@ -36,7 +36,7 @@ static const struct finding *find_titled(const struct analysis *in, const char *
 	for (size_t i = 0; i < in->findings.v.n; i++) {
 		CLEANUP(str_done) struct str other = { 0 };
 
-		finding_add_title(&other, in, &in->findings.v.v[i]);
+		finding_add_full_title(&other, in, &in->findings.v.v[i]);
 		if (!strcmp(str_get(&other), title))
 			return &in->findings.v.v[i];
 	}
@@ -50,13 +50,13 @@ static const struct finding *find_same(const struct analysis *in, const struct a
 	CLEANUP(str_done) struct str title = { 0 }, key = { 0 };
 	const struct finding *same;
 
-	finding_add_title(&title, a, f);
+	finding_add_full_title(&title, a, f);
 	same = find_titled(in, str_get(&title));
 	add_key(&key, str_get(&title));
 	for (size_t i = 0; !same && i < in->findings.v.n; i++) {
 		CLEANUP(str_done) struct str other = { 0 }, other_key = { 0 };
 
-		finding_add_title(&other, in, &in->findings.v.v[i]);
+		finding_add_full_title(&other, in, &in->findings.v.v[i]);
 		add_key(&other_key, str_get(&other));
 		if (!strcmp(str_get(&other_key), str_get(&key)) && !find_titled(a, str_get(&other)))
 			same = &in->findings.v.v[i];
