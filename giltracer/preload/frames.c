@@ -63,7 +63,7 @@ static struct {
 	/* Before 3.9: the thread's state, NULL once it is deleted. A thread that ends frees its state
 	 * before it releases the GIL, whose last holder is then the freed state. */
 	const char *(*tstate)(void), *(*current)(void), *(*own)(void);
-	int (*line)(const void *code, int offset);
+	int (*line)(const void *code, int offset), (*ends)(void);
 	unsigned count;
 	uint32_t head; /* size of the head of an object; its type is the last member */
 	uint32_t first_instruction;
@@ -494,6 +494,11 @@ static const char *frame_in(const char *tstate)
 	return frame;
 }
 
+bool frames_end(void)
+{
+	return frames.ends && frames.ends();
+}
+
 const char *frames_running(const struct self *me)
 {
 	if (!gils_held(me))
@@ -896,6 +901,9 @@ static bool find_layout(void *(*symbol)(const char *name))
 		*(void **)&frames.current = symbol("_PyThreadState_UncheckedGet");
 	*(void **)&frames.own = symbol("PyGILState_GetThisThreadState");
 	*(void **)&frames.line = symbol("PyCode_Addr2Line");
+	*(void **)&frames.ends = symbol("Py_IsFinalizing");
+	if (!frames.ends)
+		*(void **)&frames.ends = symbol("_Py_IsFinalizing");
 	/* PyTypeObject.tp_basicsize: from 3.11 on, the instructions follow the object. */
 	frames.first_instruction = u32_at(frames.code_type,
 	                                  frames.head + 2 * (uint32_t)sizeof(void *));
@@ -949,16 +957,16 @@ static uint32_t line_in(const struct python_code *code, int32_t offset)
 }
 
 /* FUNCTION (FILE:LINE), without the folder. */
-static uint32_t line_number(const struct python_code *code, uint32_t line)
+static void put_line(char at[static TOTALS_LOCK_TEXT], const struct python_code *code,
+                     uint32_t line)
 {
-	char where[TOTALS_LOCK_TEXT], *at = where;
 	const char *end = code->file + code->file_len, *file = end;
-	size_t room = sizeof(where) - 16,
+	size_t room = TOTALS_LOCK_TEXT - 16,
 	       len = code->name_len < room / 2 ? code->name_len : room / 2;
 
 	while (file > code->file && file[-1] != '/')
 		file--;
-	at = memcpy(at, code->name, len);
+	memcpy(at, code->name, len);
 	at += len;
 	*at++ = ' ';
 	*at++ = '(';
@@ -969,7 +977,6 @@ static uint32_t line_number(const struct python_code *code, uint32_t line)
 	at = process_put_number(at, line);
 	*at++ = ')';
 	*at = '\0';
-	return count_lock_line(where);
 }
 
 struct place_texts {
@@ -1064,30 +1071,38 @@ enum python_wait frames_lock_wait(const char *frame)
 	return wait;
 }
 
-uint32_t frames_lock_line(const char *frame)
+void frames_find_line(struct frames_line *ret, const char *frame)
 {
-	uint32_t line = TOTALS_LOCK_OTHER;
 	int saved = errno;
 	struct placed p;
 	bool found;
 
 	while ((found = next_place(&p, &frame)) && p.place & PLACE_BEHIND)
 		continue;
+	*ret = (struct frames_line){ .number = found ? p.place & PLACE_LINE : TOTALS_LOCK_OTHER };
 	if (found)
 		frames.checked++;
-	if (found && (p.place & PLACE_LINE) == PLACE_LINE) {
+	if (ret->number == PLACE_LINE) {
 		struct place_texts texts;
 		const struct python_code code = code_of_step(&p.step, &texts);
 
-		line = line_number(&code,
-		                   line_in(&code, offset_in(p.step.code, p.step.instruction)));
-		atomic_store_explicit(p.entry, (p.place & ~(uint64_t)PLACE_LINE) | line,
-		                      memory_order_relaxed);
-	} else if (found) {
-		line = p.place & PLACE_LINE;
+		put_line(ret->where, &code,
+		         line_in(&code, offset_in(p.step.code, p.step.instruction)));
+		ret->entry = p.entry;
+		ret->place = p.place;
 	}
 	errno = saved;
-	return line;
+}
+
+uint32_t frames_number_line(struct frames_line *line)
+{
+	if (line->number == PLACE_LINE) {
+		line->number = count_lock_line(line->where);
+		atomic_store_explicit(line->entry,
+		                      (line->place & ~(uint64_t)PLACE_LINE) | line->number,
+		                      memory_order_relaxed);
+	}
+	return line->number;
 }
 
 /* A forked child, or another recording, has its own log, which must contain all functions again. */

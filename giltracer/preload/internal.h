@@ -21,6 +21,7 @@
 #endif
 
 #include "preload/format.h"
+#include "preload/totals.h"
 #include "python/layout.h"
 #include "python/waits.h"
 
@@ -323,14 +324,28 @@ const char *frames_innermost(const struct gil *g);
 /* The innermost frame of this thread, at any time; NULL: unknown. */
 const char *frames_running(const struct self *me);
 
+/* Whether the interpreter ends: it frees the frames of threads that are without a GIL. */
+bool frames_end(void);
+
 /* The innermost frame of this thread, which has released the GIL; NULL: unknown. For what is rare:
  * while recording, struct self has it. */
 const char *frames_without_gil(void);
 
-/* What this thread waits for, whose innermost frame this is, as far as its frames tell; and the
- * number of its line in the page of totals. */
+/* What this thread waits for, whose innermost frame this is, as far as its frames tell. */
 enum python_wait frames_lock_wait(const char *frame);
-uint32_t frames_lock_line(const char *frame);
+
+/* A line in which a thread waits. @where, @entry, @place: if it has no number yet */
+struct frames_line {
+	uint32_t number;
+	char where[TOTALS_LOCK_TEXT];
+	_Atomic uint64_t *entry;
+	uint64_t place;
+};
+
+/* That line, before the wait: an interpreter that ends frees the frames of threads that wait. Its
+ * number in the page of totals, which it gets when the wait is counted. */
+void frames_find_line(struct frames_line *ret, const char *frame);
+uint32_t frames_number_line(struct frames_line *line);
 
 /* The process counts, and symbol() finds CPython's symbols: finds the layout of frames. */
 void frames_count_locks(void *(*symbol)(const char *name));

@@ -645,7 +645,7 @@ __asm__(".text\n"
 
 /* A wait for the lock at an address. @bucket: NULL: it is neither recorded nor counted;
  * @counted_from: if it is counted: its beginning; 0: it is not; @may_be_signal: that is known at
- * its end */
+ * its end; @line: where it is counted */
 struct wait {
 	struct self *me;
 	struct waits *bucket;
@@ -654,6 +654,7 @@ struct wait {
 	bool records, stops; /* for other threads to stop */
 	bool may_be_signal;
 	uint64_t counted_from;
+	struct frames_line line;
 };
 
 /* Whether a parked thread waits for a PyMutex: that has an argument for the thread that unlocks it,
@@ -690,6 +691,8 @@ static enum preload_lock_event examine(struct wait *w, const sem_t *sem)
 /* The innermost frame of this thread, which waits; NULL: unknown. */
 static inline const char *innermost(const struct self *me)
 {
+	if (frames_end())
+		return NULL;
 	if (nogil_on)
 		return nogil_frame();
 	return me->released_in || process.on ? me->released_in : frames_without_gil();
@@ -698,7 +701,8 @@ static inline const char *innermost(const struct self *me)
 /* The same rules as those of the reader, trace/preload/stream.c. */
 static void begin_count(struct wait *w, enum preload_lock_event event, uint64_t stamp)
 {
-	const enum python_wait wait = frames_lock_wait(innermost(w->me));
+	const char *frame = innermost(w->me);
+	const enum python_wait wait = frames_lock_wait(frame);
 	bool turn = wait == PYTHON_WAIT_TURN;
 
 	switch (event) {
@@ -718,6 +722,7 @@ static void begin_count(struct wait *w, enum preload_lock_event event, uint64_t 
 	default:
 		return;
 	}
+	frames_find_line(&w->line, frame);
 	w->counted_from = stamp;
 }
 
@@ -799,7 +804,7 @@ static void look_at_late(struct self *me)
 	locks_put(me, PRELOAD_LOCK_LATE, (uint64_t)tid, 0, clock_stamp());
 }
 
-static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t *sem, int ret)
+static __attribute__((noinline)) int end_wait(struct wait *w, const sem_t *sem, int ret)
 {
 	enum preload_lock_event event = ret ? PRELOAD_LOCK_LEFT : PRELOAD_LOCK_GOT;
 	uint64_t stamp;
@@ -814,7 +819,7 @@ static __attribute__((noinline)) int end_wait(const struct wait *w, const sem_t 
 	if (w->records)
 		locks_put(w->me, event, w->lock, 0, stamp);
 	if (w->counted_from && !(w->may_be_signal && is_signal(sem)) && stamp > w->counted_from)
-		count_lock_wait(w->me, frames_lock_line(innermost(w->me)), stamp - w->counted_from);
+		count_lock_wait(w->me, frames_number_line(&w->line), stamp - w->counted_from);
 	retract(w->bucket, w->place);
 	if (w->stops && ret)
 		look_at_late(w->me);

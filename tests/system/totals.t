@@ -21,6 +21,40 @@ counted() {
 	read -r pid <out.fifo
 }
 
+# Threads wait for a lock when their interpreter ends, which frees their frames, and until it has ended.
+cat >ends.py <<'END'
+import threading
+import time
+
+lock, begun = threading.Lock(), threading.Semaphore(0)
+
+
+def takes():
+    for i in range(100):
+        lock.acquire(timeout=0.001)
+    begun.release()
+    while True:
+        lock.acquire(timeout=0.01)
+
+
+class Ends:
+    def __init__(self):
+        self.itself = self
+
+    def __del__(self, now=time.monotonic):
+        until = now() + 0.3
+        while now() < until:
+            pass
+
+
+lock.acquire()
+for i in range(4):
+    threading.Thread(target=takes, daemon=True).start()
+for i in range(4):
+    begun.acquire()
+Ends()
+END
+
 every_cpython pythons
 while read -r version python <&4; do
 	counted "$python"
@@ -33,6 +67,9 @@ while read -r version python <&4; do
 	is "$?" 0 "$version: the program ends as ever"
 	[ "$(find totals -name '*.totals' | wc -l)" -gt 1 ]
 	is "$?" 0 "$version: forked children have pages of their own"
+	rm -rf totals && mkdir totals
+	ok "$version: a program ends while threads wait for a lock" env PYTHONMALLOC=debug LD_PRELOAD="$library" \
+		GILTRACER_TOTALS="$scratch/totals" "$python" ends.py
 done 4<pythons
 
 exits 2 'no process' "$watch" 4194305 1
