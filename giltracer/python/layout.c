@@ -91,8 +91,8 @@ enum { IN_FRAME, IN_MEMORY };
 /**
  * A member of the table. Its words are counted from 0; the test published.t shows that they lead to
  * the same stacks and calls as the definitions of the versions do.
- * @word: by version; 0: there is none
- * @size: of the word with the size of its struct
+ * @word: by version; 0: as in the version before, or there is none yet
+ * @size: of the word with the size of its struct, likewise
  * @bytes: size of what is at the offset; @end: where that ends at the latest
  * @group, @key: where it goes
  */
@@ -102,18 +102,18 @@ static const struct published {
 	uint16_t end;
 	uint8_t group, key;
 } published[] = {
-	{ { 5, 5, 5 }, { 3, 3, 3 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_INTERPRETERS },
-	{ { 7, 7, 7 }, { 6, 6, 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_INTERPRETER_ID },
-	{ { 8, 8, 8 }, { 6, 6, 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_NEXT_INTERPRETER },
-	{ { 9, 9, 9 }, { 6, 6, 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_THREADS },
-	{ { 11, 12, 12 }, { 6, 6, 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_MODULES },
-	{ { 14, 15, 15 }, { 6, 6, 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_GIL },
-	{ { 21, 24, 24 }, { 19, 22, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_NEXT_THREAD },
-	{ { 22, 25, 25 }, { 19, 22, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_INTERPRETER },
-	{ { 23, 26, 26 }, { 19, 22, 22 }, 8, THREAD_END, IN_FRAME, FRAME_CURRENT },
-	{ { 24, 27, 30 }, { 19, 22, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_THREAD_ID },
-	{ { 25, 28, 31 }, { 19, 22, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_NATIVE_ID },
-	{ { 0, 0, 35 }, { 19, 22, 22 }, 4, THREAD_END, IN_MEMORY, MEMORY_REQUESTS_GIL },
+	{ { 5 }, { 3 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_INTERPRETERS },
+	{ { 7 }, { 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_INTERPRETER_ID },
+	{ { 8 }, { 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_NEXT_INTERPRETER },
+	{ { 9 }, { 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_THREADS },
+	{ { 11, 12 }, { 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_MODULES },
+	{ { 14, 15 }, { 6 }, 8, OFFSET_MAX, IN_MEMORY, MEMORY_GIL },
+	{ { 21, 24 }, { 19, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_NEXT_THREAD },
+	{ { 22, 25 }, { 19, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_INTERPRETER },
+	{ { 23, 26 }, { 19, 22 }, 8, THREAD_END, IN_FRAME, FRAME_CURRENT },
+	{ { 24, 27, 30 }, { 19, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_THREAD_ID },
+	{ { 25, 28, 31 }, { 19, 22 }, 8, THREAD_END, IN_MEMORY, MEMORY_NATIVE_ID },
+	{ { 0, 0, 35 }, { 19, 22 }, 4, THREAD_END, IN_MEMORY, MEMORY_REQUESTS_GIL },
 	{ { 29, 32, 40 }, { 28, 31, 39 }, 8, FRAME_END, IN_FRAME, FRAME_PREVIOUS },
 	{ { 30, 33, 41 }, { 28, 31, 39 }, 8, FRAME_END, IN_FRAME, FRAME_CODE },
 	{ { 31, 34, 42 }, { 28, 31, 39 }, 8, FRAME_END, IN_FRAME, FRAME_INSTRUCTION },
@@ -137,9 +137,9 @@ static const uint8_t debugger_word[TABLES] = { 0, 89, 105 };
 
 /* The offset of the GIL in an interpreter's state, and its members there. The word after the first one is the
  * offset in the GIL of the member that says whether it is on; 0, too, in builds that have none. */
-static const uint8_t gil_word[TABLES] = { 15, 16, 16 };
-static const uint8_t locked_word[TABLES] = { 17, 18, 18 };
-static const uint8_t holder_word[TABLES] = { 18, 19, 19 };
+static const uint8_t gil_word[TABLES] = { 15, 16 };
+static const uint8_t locked_word[TABLES] = { 17, 18 };
+static const uint8_t holder_word[TABLES] = { 18, 19 };
 
 /* Up to 3.14, ht_cached_keys is not published: that far behind PyTypeObject, whose size is. */
 #define CACHED_KEYS_BEHIND 464
@@ -157,16 +157,25 @@ static bool get(const struct table *t, unsigned word, uint64_t *ret)
 	return word < t->words;
 }
 
+/* A version has what it does not move where the version before has it. */
+static unsigned of(const uint8_t words[TABLES], unsigned version)
+{
+	while (version && !words[version])
+		version--;
+	return words[version];
+}
+
 static bool take(struct python_layout *to, const struct table *t, const struct published *p,
                  unsigned version)
 {
+	const unsigned word = of(p->word, version);
 	uint64_t offset, size;
 
-	if (!p->word[version])
+	if (!word)
 		return true;
-	if (!get(t, p->word[version], &offset) || !get(t, p->size[version], &size) ||
-	    size > STRUCT_MAX || offset > OFFSET_MAX || offset + p->bytes > p->end ||
-	    offset + p->bytes > size || (p->bytes && offset % p->bytes))
+	if (!get(t, word, &offset) || !get(t, of(p->size, version), &size) || size > STRUCT_MAX ||
+	    offset > OFFSET_MAX || offset + p->bytes > p->end || offset + p->bytes > size ||
+	    (p->bytes && offset % p->bytes))
 		return false;
 	(p->group == IN_FRAME ? to->frame : to->memory)[p->key] = (uint32_t)offset;
 	return true;
@@ -176,9 +185,10 @@ static bool is_gil_known(const struct table *t, unsigned version, uint32_t befor
 {
 	uint64_t gil, on, locked, holder;
 
-	return get(t, gil_word[version], &gil) && get(t, gil_word[version] + 1u, &on) &&
-	       get(t, locked_word[version], &locked) && get(t, holder_word[version], &holder) &&
-	       (!before || !on) && locked - gil == before + PYTHON_GIL_LOCKED &&
+	return get(t, of(gil_word, version), &gil) && get(t, of(gil_word, version) + 1, &on) &&
+	       get(t, of(locked_word, version), &locked) &&
+	       get(t, of(holder_word, version), &holder) && (!before || !on) &&
+	       locked - gil == before + PYTHON_GIL_LOCKED &&
 	       holder - gil == before + PYTHON_GIL_HOLDER;
 }
 
@@ -228,10 +238,10 @@ bool python_layout_from_table(struct python_layout *layout, const void *table, s
 	to.memory[MEMORY_GIL_SIZE] = before + PYTHON_GIL_SIZE;
 	if (before)
 		to.memory[MEMORY_GIL_ON] = 0;
-	if (debugger_word[version])
-		to.memory[MEMORY_DEBUGGER] = debugger_word[version] * 8u;
+	if (of(debugger_word, version))
+		to.memory[MEMORY_DEBUGGER] = of(debugger_word, version) * 8;
 	if (to.memory[MEMORY_CACHED_KEYS] == PYTHON_NO_OFFSET &&
-	    get(&t, type_size[version], &size_of_type) && size_of_type <= OFFSET_MAX)
+	    get(&t, of(type_size, version), &size_of_type) && size_of_type <= OFFSET_MAX)
 		to.memory[MEMORY_CACHED_KEYS] = (uint32_t)size_of_type + CACHED_KEYS_BEHIND;
 	if (to.memory[MEMORY_WIDE_TEXT] == PYTHON_NO_OFFSET)
 		to.memory[MEMORY_WIDE_TEXT] = to.frame[FRAME_TEXT] + 16;
