@@ -429,18 +429,20 @@ static size_t add_drops_by_code(const struct placer *p, const struct probedef_fu
 
 /* Whether the address is in a part of drop_gil that is a function of its own, as in builds without
  * optimisation. */
-static bool is_part_of_drop(const struct placer *p, uint64_t address)
+static bool is_part_of_drop(const struct placer *p, const struct probedef_function *f,
+                            uint64_t address)
 {
 	CLEANUP(free) char *name = symbols_describe(p->symbols, address);
 
-	return p->has_drop && !strncmp(name, "drop_gil", strlen("drop_gil"));
+	return p->has_drop && !strncmp(name, f->name, strlen(f->name));
 }
 
 /* Whether an entry probe of drop_gil covers this release, which may be in a part of drop_gil that
  * the compiler moved elsewhere. */
-static bool is_covered(const struct placer *p, const struct gil_scan_release *release)
+static bool is_covered(const struct placer *p, const struct probedef_function *f,
+                       const struct gil_scan_release *release)
 {
-	if (is_part_of_drop(p, release->signal))
+	if (is_part_of_drop(p, f, release->signal))
 		return true;
 	for (size_t i = 0; i < p->set->probes.n; i++) {
 		const struct probe *probe = &p->set->probes.v[i];
@@ -488,7 +490,7 @@ static bool add_unknown(const struct placer *p, const struct probedef_function *
 	CLEANUP(free) char *into = NULL;
 	CLEANUP(free) char *how = NULL;
 
-	if (is_part_of_drop(p, signal))
+	if (is_part_of_drop(p, f, signal))
 		return true;
 	switch (inlines_ask(p->symbols, signal, f->name, &into)) {
 	case INLINES_YES:
@@ -510,7 +512,7 @@ static void add_inlined(struct placer *p, const struct probedef_function *f)
 	CLEANUP(free) bool *covered = xcalloc(n + 1, sizeof(*covered));
 
 	for (size_t i = 0; i < n; i++)
-		covered[i] = is_covered(p, &p->code->releases.v[i]);
+		covered[i] = is_covered(p, f, &p->code->releases.v[i]);
 	for (size_t i = 0; i < n; i++)
 		if (!covered[i])
 			add_release(p, f, &p->code->releases.v[i]);
