@@ -197,7 +197,7 @@ static uint64_t awaited(const struct waits *w, const sem_t *sem)
  * thread; a release removes it, and another semaphore may overwrite it, so each thread knows the last
  * two that it took.
  */
-#define TAKEN_BITS    12
+#define TAKEN_BITS    14
 #define TAKEN_AT      4 /* alignment of a semaphore that malloc returned */
 #define TAKEN_ADDRESS 31
 
@@ -261,6 +261,11 @@ static inline bool is_taken_by_other(const sem_t *sem, const struct self *me)
 	uint64_t differs = *taken_entry(sem) ^ taken_by(sem, me);
 
 	return differs && !(differs % (UINT64_C(1) << TAKEN_ADDRESS));
+}
+
+static inline bool is_taken_by_me(const sem_t *sem, const struct self *me)
+{
+	return me->took[0] == sem || me->took[1] == sem || *taken_entry(sem) == taken_by(sem, me);
 }
 
 /* The thread that has the semaphore; 0: unknown. */
@@ -681,8 +686,7 @@ static enum preload_lock_event examine(struct wait *w, const sem_t *sem)
 		return event ? event : PRELOAD_LOCK_IDLES;
 	}
 	w->lock = (uint64_t)(uintptr_t)sem;
-	if (is_signal(sem) || w->me->took[0] == sem || w->me->took[1] == sem ||
-	    *taken_entry(sem) == taken_by(sem, w->me))
+	if (is_signal(sem) || is_taken_by_me(sem, w->me))
 		return PRELOAD_LOCK_IDLES;
 	return process.joined && !is_taken_by_other(sem, w->me) ? PRELOAD_LOCK_DOUBTS
 	                                                        : PRELOAD_LOCK_WAITS;
@@ -864,17 +868,20 @@ EXPORT int sem_trywait(sem_t *sem)
 	return ret;
 }
 
-static __attribute__((noinline)) void posted(const struct waits *w, const sem_t *sem)
+/* @is_noted: whenever a thread took it, that was noted. Then another semaphore has overwritten the entry if the
+ * thread is not known to have taken it, and it is not accused of having kept it. */
+static __attribute__((noinline)) void posted(const struct waits *w, const sem_t *sem, bool is_noted)
 {
 	struct self *me = join_self();
 	const bool records = is_recorded(me);
 	uint64_t lock = records || is_counted(me) ? awaited(w, sem) : 0, stamp;
-	bool signal = lock == (uintptr_t)sem && is_taken_by_other(sem, me);
+	bool of_other = lock == (uintptr_t)sem && is_taken_by_other(sem, me);
+	bool signal = of_other || (lock == (uintptr_t)sem && is_noted && !is_taken_by_me(sem, me));
 	int saved = errno;
 
 	if (!lock)
 		return;
-	if (signal)
+	if (of_other)
 		atomic_store_explicit(signal_entry(sem), sem, memory_order_relaxed);
 	if (!records)
 		return;
@@ -897,7 +904,7 @@ EXPORT int sem_post(sem_t *sem)
 
 	need_real();
 	if (UNLIKELY(w->waiting))
-		posted(w, sem);
+		posted(w, sem, !process.joined);
 	note_released(sem);
 	return real.post(sem);
 }
@@ -1081,7 +1088,7 @@ void locks_mutex_free(const void *mutex)
 	const struct waits *w = waits_of(mutex);
 
 	if (UNLIKELY(w->waiting))
-		posted(w, mutex);
+		posted(w, mutex, false);
 }
 
 /* ---- locks for readers and writers */

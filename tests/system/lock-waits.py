@@ -343,7 +343,12 @@ def signals():
         thread.start()
     keep = crowd.take_others()
     time.sleep(HELD)
+    others = [threading.Lock() for _ in range(100_000)]
     for i in range(3):
+        # So many that the library forgets which thread has taken the lock of the shared queue.
+        for other in others:
+            with other:
+                pass
         q.put(i)
         simple.put(i)
         shared.put(i)
