@@ -37,6 +37,32 @@ static const char definition[] =
 	"  - name: PyEval_SaveThread\n    entry: save_thread\n"
 	"    fallback: true\n";
 
+/* A release in a part of drop_gil, which has another name; and a signal that is not explained. */
+static const char renamed_source[] =
+	"#include <pthread.h>\n"
+	"#include <time.h>\n"
+	"struct gil { long a, b; int locked; long switches; "
+	"pthread_cond_t cond; pthread_mutex_t mutex; } *gil;\n"
+	"static __attribute__((noinline)) void take_gil(struct gil *g)\n"
+	"{ struct timespec t = { 0 }; pthread_mutex_lock(&g->mutex); "
+	"pthread_cond_timedwait(&g->cond, "
+	"&g->mutex, &t); g->locked = 1; pthread_mutex_unlock(&g->mutex); }\n"
+	"__attribute__((noinline)) void give_gil_impl(struct gil *g)\n"
+	"{ pthread_mutex_lock(&g->mutex); g->locked = 0; pthread_cond_signal(&g->cond); "
+	"pthread_mutex_unlock(&g->mutex); }\n"
+	"__attribute__((noinline)) void give_gil(struct gil *g) { give_gil_impl(g); g->a = 1; }\n"
+	"void PyEval_SaveThread(void) { give_gil(gil); gil->a = 1; }\n"
+	"void PyEval_ReleaseThread(void *t) { give_gil(t); gil = t; }\n"
+	"void PyEval_RestoreThread(void *t) { take_gil(t); gil->b = 1; }\n"
+	"void PyEval_AcquireThread(void *t) { take_gil(t); gil->b = 2; }\n"
+	"void other(void) { pthread_cond_signal(&gil->cond); gil->b = 2; }\n";
+
+static const char renamed_definition[] =
+	"schema: 1\npython: \"3.12\"\ngil: per-interpreter\nfunctions:\n"
+	"  - name: take_gil\n    entry: take_gil\n    return: take_gil_ret\n"
+	"    gil: arg1\n"
+	"  - name: give_gil\n    entry: drop_gil\n    gil: arg1\n";
+
 static struct probe_set *place(const char *path)
 {
 	CLEANUP(probe_set_free) struct probe_set *set = xcalloc(1, sizeof(*set));
@@ -97,6 +123,24 @@ static void test_without(void)
 	ok(!set->releases_known && set->note, "a note says that releases are missing");
 }
 
+static void test_renamed(void)
+{
+	CLEANUP(probe_set_free) struct probe_set *set = NULL;
+	CLEANUP(free) char *drop = NULL;
+
+	if (!ok(built_write("y.c", renamed_source) &&
+	                built_write("3.12.yaml", renamed_definition) &&
+	                RUN("cc", "-O1", "-shared", "-fPIC", "-o", "renamed.so", "y.c",
+	                    "-lpthread"),
+	        "a library with another name for drop_gil is made"))
+		return;
+	set = place("renamed.so");
+	drop = set ? how(set, "drop_gil") : NULL;
+	if (set)
+		is_str(drop, "symbol table (symbol). ",
+		       "one probe for a release in a part of drop_gil, whatever its name");
+}
+
 static void test_all(void)
 {
 	if (ok(built_write("x.c", source) && built_write("3.12.yaml", definition) &&
@@ -111,6 +155,7 @@ static void test_all(void)
 		test_with_debug_file();
 		test_without();
 	}
+	test_renamed();
 }
 
 int main(void)
