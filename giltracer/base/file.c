@@ -46,7 +46,7 @@ static bool is_on_disk(int fd)
 	return true;
 }
 
-static int open_regular(const char *path, int flags, struct error *err)
+static int open_regular(const char *path, int flags, int access, struct error *err)
 {
 	CLEANUP(close) int seen = open(path, O_PATH | O_CLOEXEC | flags);
 	struct stat st;
@@ -56,18 +56,28 @@ static int open_regular(const char *path, int flags, struct error *err)
 		return error_errno(err, "%s", path);
 	if (!S_ISREG(st.st_mode) || !is_on_disk(seen))
 		return error_set(err, EINVAL, "%s: not a regular file", path);
-	fd = reopen(seen, path, O_RDONLY);
+	fd = reopen(seen, path, access);
 	return fd < 0 ? error_errno(err, "%s", path) : fd;
 }
 
 int file_open_regular(const char *path, struct error *err)
 {
-	return open_regular(path, 0, err);
+	return open_regular(path, 0, O_RDONLY, err);
 }
 
 int file_open_member(const char *path, struct error *err)
 {
-	return open_regular(path, O_NOFOLLOW, err);
+	return open_regular(path, O_NOFOLLOW, O_RDONLY, err);
+}
+
+int file_open_append(const char *path, struct error *err)
+{
+	const int access = O_WRONLY | O_APPEND;
+	int fd = open(path, access | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+
+	if (fd < 0 && errno == EEXIST)
+		return open_regular(path, O_NOFOLLOW, access, err);
+	return fd < 0 ? error_errno(err, "%s", path) : fd;
 }
 
 static int read_fd(char **ret, size_t *ret_len, int fd, const char *path, size_t max,

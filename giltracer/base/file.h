@@ -19,6 +19,9 @@ int file_open_regular(const char *path, struct error *err);
  * may not be a link, since what is behind it may be readable to us only. */
 int file_open_member(const char *path, struct error *err);
 
+/* Opens such a file to append to it, or makes one that only its user may read. */
+int file_open_append(const char *path, struct error *err);
+
 /*
  * Reads a small file (sysfs, tracefs, /proc, JSON) as terminated text; caller frees. More than max
  * bytes is an error. ret_len may be NULL.

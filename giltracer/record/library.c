@@ -354,12 +354,11 @@ static int append(const struct preloading *p, const struct preload_entry *entry,
                   struct error *err)
 {
 	CLEANUP(free) char *path = xasprintf("%s/" PRELOAD_LAUNCHER, p->folder);
-	CLEANUP(close)
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+	CLEANUP(close) int fd = file_open_append(path, err);
 	size_t len = entry->size - sizeof(*entry);
 
 	if (fd < 0)
-		return error_errno(err, "%s", path);
+		return -1;
 	errno = ENOSPC; /* for a short write */
 	if (write(fd, entry, sizeof(*entry)) != (ssize_t)sizeof(*entry) ||
 	    (len && write(fd, text, len) != (ssize_t)len))

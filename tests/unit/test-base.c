@@ -262,6 +262,7 @@ static void test_not_opened(const char *dir)
 	           strstr(err.text, "not a regular file"),
 	   "a FIFO is not read");
 	ok(file_open_regular(path, &err) < 0 && err.code == EINVAL, "a FIFO is refused");
+	ok(file_open_append(path, &err) < 0 && err.code == EINVAL, "nothing is appended to it");
 	ok(read(watch, events, sizeof(events)) < 0 && errno == EAGAIN,
 	   "the FIFO was not opened at all");
 	ok(file_open_regular("/dev/null", &err) < 0 && err.code == EINVAL, "a device is refused");
