@@ -57,8 +57,8 @@
  * it, each process measures mult itself, less exactly. */
 #define TOTALS_RATE "rate"
 
-/* A file of the observer's: an array of struct totals_name, to which it appends. The last entry for a tid
- * counts. preload_control.names is the number of entries. */
+/* A file of the observer's: an array of struct totals_name, of threads that exist. It puts another one in
+ * its place, and then adds to preload_control.names, whenever there are more names. */
 #define TOTALS_NAMES "tids"
 
 #define TOTALS_MAGIC   0x33746f746c746c67 /* "gltltot3" */

@@ -422,8 +422,14 @@ const struct engine engine_join = {
 #define JOIN_AGAIN_NS (2 * NS_PER_SECOND)
 #define FAILED_NS     (60 * NS_PER_SECOND)
 
+/* Names of threads that exist, by the numbers that they have in their own namespace. */
+struct told {
+	VEC(struct totals_name) names;
+};
+
 /**
- * @number: of the process, and @named: threads of which the library has the name, by their own numbers
+ * @number: of the process, in its own namespace
+ * @told: the names that the library can read
  * @again_ns: when the program may be joined again
  */
 struct observer {
@@ -433,37 +439,40 @@ struct observer {
 	struct snapshots *snapshots;
 	struct temp_session session;
 	struct preloading preloading;
-	VEC(uint32_t) named;
+	struct told told;
 	uint64_t again_ns;
 };
 
-static bool has_name(const struct observer *o, uint32_t tid)
+static bool is_told(const struct told *told, const struct totals_name *name)
 {
-	for (size_t i = 0; i < o->named.n; i++)
-		if (o->named.v[i] == tid)
+	for (size_t i = 0; i < told->names.n; i++)
+		if (!memcmp(&told->names.v[i], name, sizeof(*name)))
 			return true;
 	return false;
 }
 
-/* A thread's number may be given to another one: the last name counts. */
-static void forget_ended(struct observer *o, const uint32_t *now, size_t n)
+/* The file is always another one, so nothing that the program puts in its place is written to. */
+static bool put_names(const struct observer *o, const struct told *told)
 {
-	o->named.n = 0;
-	for (size_t i = 0; i < n; i++)
-		*vec_push(&o->named) = now[i];
+	CLEANUP(free) char *path = xasprintf("%s/" TOTALS_NAMES, o->preloading.folder);
+	CLEANUP(free) char *next = xasprintf("%s.next", path);
+	const size_t size = told->names.n * sizeof(*told->names.v);
+	CLEANUP(close) int fd = -1;
+
+	unlink(next);
+	fd = open(next, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	return fd >= 0 && write(fd, told->names.v, size) == (ssize_t)size &&
+	       rename(next, path) == 0;
 }
 
 static void write_names(struct observer *o)
 {
-	CLEANUP(free) char *path = xasprintf("%s/" TOTALS_NAMES, o->preloading.folder);
-	CLEANUP(close)
-	int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	VEC(uint32_t) now = { 0 };
+	struct told now = { 0 };
 	struct snapshot s;
 	struct error ignored;
 	unsigned more = 0;
 
-	if (fd < 0 || snapshot_take(&s, o->snapshots, &ignored) < 0)
+	if (snapshot_take(&s, o->snapshots, &ignored) < 0)
 		return;
 	for (size_t i = 0; i < s.threads.n; i++) {
 		const struct snapshot_thread *t = &s.threads.v[i];
@@ -473,14 +482,16 @@ static void write_names(struct observer *o)
 			continue;
 		name.tid = procfs_own_number(o->pid, (pid_t)t->tid);
 		snprintf(name.name, sizeof(name.name), "%.*s", TOTALS_NAME - 1, t->name);
-		if (!has_name(o, name.tid) &&
-		    write(fd, &name, sizeof(name)) == (ssize_t)sizeof(name))
-			more++;
-		*vec_push(&now) = name.tid;
+		more += !is_told(&o->told, &name);
+		*vec_push(&now.names) = name;
 	}
-	forget_ended(o, now.v, now.n);
-	vec_done(&now);
 	snapshot_done(&s);
+	if (more && !put_names(o, &now)) {
+		vec_done(&now.names);
+		return;
+	}
+	vec_done(&o->told.names);
+	o->told = now;
 	if (more)
 		__atomic_add_fetch(&o->preloading.control->names, more, __ATOMIC_RELEASE);
 }
@@ -600,6 +611,6 @@ void observer_close(struct observer *o)
 		temp_session_remove(&o->session, &ignored);
 	snapshots_free(o->snapshots);
 	target_close(o->target);
-	vec_done(&o->named);
+	vec_done(&o->told.names);
 	free(o);
 }

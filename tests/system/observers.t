@@ -190,6 +190,40 @@ while read -r version python <&3; do
 	is $? 0 "$version: the program ends as without giltracer"
 done 3<interpreters
 
+# One named thread after the other: each one's start is seen.
+cat >churns.py <<'PYTHON'
+import sys
+import threading
+
+with open(sys.argv[1], 'w') as ready, open(sys.argv[2]) as go:
+    print('ready', file=ready, flush=True)
+    ended = threading.Event()
+    thread = threading.Thread()
+    for name in go:
+        ended.set()
+        if thread.ident:
+            thread.join()
+        ended = threading.Event()
+        def work(ended=ended):
+            while not ended.wait(0.001):
+                pass
+        thread = threading.Thread(target=work, name=name.strip())
+        thread.start()
+    ended.set()
+PYTHON
+user=
+begun "$tap_python" churns.py ready go
+serve 'a program whose threads end'
+for name in one two three four; do
+	echo $name >&5
+	ok "  has the name of thread $name" until_scraped "'$name' in groups('giltracer_gil_hold_seconds_total', 'thread')"
+done
+names=/proc/$pid/root$(sed -n 's,.* \(/.*\)/[^/]*[.]totals$,\1,p' /proc/$pid/maps | head -n 1)/tids
+[ -s "$names" ] && [ "$(wc -c <"$names")" -le $((3 * 68)) ]
+is $? 0 '  keeps only names of threads that exist'
+unserve INT
+unharmed '  of these threads'
+
 # Where the library cannot be loaded.
 python=$(command -v python3)
 begun ./deny 13 "$python" -W ignore "$program" work ready go
