@@ -14,22 +14,18 @@
 #include "base/idmap.h"
 #include "base/vec.h"
 
-/* A text that is hidden wherever it is a word. @by: what replaces it */
-struct word {
-	char *text;
-	const char *by;
-};
-
 /**
  * @roots: folders from which the program imports its modules, ending in '/'
  * @script: the file that the program is, NULL: none
- * @words: of the user, of the host, and arguments
+ * @words: a tree of the names of user and host, and of arguments, which can be many: a node by its parent and a
+ * character; @by: of each node, what replaces the word that ends there; NULL: none does
  */
 struct privacy {
 	struct hash_seed seed;
 	VEC(char *) roots;
 	char *script;
-	VEC(struct word) words;
+	struct idmap words;
+	VEC(const char *) by;
 };
 
 struct privacy *privacy_new(void)
@@ -37,6 +33,7 @@ struct privacy *privacy_new(void)
 	struct privacy *p = xcalloc(1, sizeof(*p));
 
 	p->seed = hash_seed();
+	*vec_push(&p->by) = NULL;
 	return p;
 }
 
@@ -46,10 +43,9 @@ void privacy_free(struct privacy *p)
 		return;
 	for (size_t i = 0; i < p->roots.n; i++)
 		free(p->roots.v[i]);
-	for (size_t i = 0; i < p->words.n; i++)
-		free(p->words.v[i].text);
 	vec_done(&p->roots);
-	vec_done(&p->words);
+	vec_done(&p->by);
+	idmap_done(&p->words);
 	free(p->script);
 	free(p);
 }
@@ -356,40 +352,38 @@ static void add_text(const struct privacy *p, const char *text, size_t len, enum
 	}
 }
 
-/* Where the next occurrence as a word of its own ends; NULL: none. */
-static const char *find_word(const char *at, const char *text, const char *end, const char *word)
+/* Where the longest hidden word ends that begins here; NULL: none does. */
+static const char *word_end(const struct privacy *p, const char *at, const char *end,
+                            const char **ret_by)
 {
-	size_t len = strlen(word);
+	const char *ret = NULL;
+	uint32_t node = 0;
 
-	for (; (at = memmem(at, (size_t)(end - at), word, len)); at++)
-		if ((at == text || !is_letter(at[-1])) && (at + len == end || !is_letter(at[len])))
-			return at + len;
-	return NULL;
+	while (at < end) {
+		node = idmap_get(&p->words, idmap_pair(node, (unsigned char)*at++));
+		if (node == IDMAP_NONE)
+			break;
+		if (!p->by.v[node] || (at < end && is_letter(*at)))
+			continue;
+		ret = at;
+		*ret_by = p->by.v[node];
+	}
+	return ret;
 }
 
-static bool has_word(const struct privacy *p, const char *text, size_t len)
+static void add_without_words(const struct privacy *p, const char *text, size_t len,
+                              struct str *out)
 {
-	for (size_t i = 0; i < p->words.n; i++)
-		if (find_word(text, text, text + len, p->words.v[i].text))
-			return true;
-	return false;
-}
+	const char *at = text, *end = text + len, *by = "", *to;
 
-static void replace_words(const struct privacy *p, struct str *text)
-{
-	for (size_t i = 0; i < p->words.n; i++) {
-		const struct word *word = &p->words.v[i];
-		const char *from = str_get(text), *end = from + text->len, *to;
-		struct str out = { 0 };
-
-		while ((to = find_word(from, str_get(text), end, word->text))) {
-			str_addn(&out, from, (size_t)(to - from) - strlen(word->text));
-			str_adds(&out, word->by);
-			from = to;
+	while (at < end) {
+		to = at > text && is_letter(at[-1]) ? NULL : word_end(p, at, end, &by);
+		if (to) {
+			str_adds(out, by);
+			at = to;
+		} else {
+			str_addc(out, *at++);
 		}
-		str_addn(&out, from, (size_t)(end - from));
-		str_done(text);
-		*text = out;
 	}
 }
 
@@ -412,22 +406,22 @@ static bool find_place(const char *text, size_t len, const char **ret_from, cons
 static bool hide(const struct privacy *p, const char *text, size_t len, enum text_kind kind,
                  struct str *ret)
 {
-	CLEANUP(str_done) struct str out = { 0 };
+	CLEANUP(str_done) struct str out = { 0 }, hidden = { 0 };
 	const char *from, *to;
 
-	if (!memchr(text, '/', len) && !has_word(p, text, len))
-		return false;
-	if (kind == TEXT_NAME && find_place(text, len, &from, &to)) {
+	if (!memchr(text, '/', len)) {
+		str_addn(&out, text, len);
+	} else if (kind == TEXT_NAME && find_place(text, len, &from, &to)) {
 		add_text(p, text, (size_t)(from - text), kind, &out);
 		add_path(p, from, (size_t)(to - from), &out);
 		str_addn(&out, to, (size_t)(text + len - to));
 	} else {
 		add_text(p, text, len, kind, &out);
 	}
-	replace_words(p, &out);
-	if (out.len == len && !memcmp(str_get(&out), text, len))
+	add_without_words(p, str_get(&out), out.len, &hidden);
+	if (hidden.len == len && !memcmp(str_get(&hidden), text, len))
 		return false;
-	str_addn(ret, str_get(&out), out.len);
+	str_addn(ret, str_get(&hidden), hidden.len);
 	return true;
 }
 
@@ -461,12 +455,20 @@ static void add_word(struct privacy *p, const char *text, size_t len, const char
 		"app",  "debian", "docker", "host",   "localhost", "main",   "nobody",  "python",
 		"root", "runner", "user",   "ubuntu", "container", "worker", "www-data"
 	};
+	uint32_t node = 0;
 
 	for (size_t i = 0; i < sizeof(general) / sizeof(*general); i++)
 		if (strlen(general[i]) == len && !memcmp(general[i], text, len))
 			return;
-	if (len)
-		*vec_push(&p->words) = (struct word){ xstrndup(text, len), by };
+	for (size_t i = 0; i < len; i++) {
+		uint32_t parent = node;
+
+		if (idmap_add(&p->words, idmap_pair(parent, (unsigned char)text[i]),
+		              (uint32_t)p->by.n, &node))
+			*vec_push(&p->by) = NULL;
+	}
+	if (len && !p->by.v[node])
+		p->by.v[node] = by;
 }
 
 /* The owner of a home folder. */

@@ -239,6 +239,34 @@ static void test_commands(void)
 	}
 }
 
+/* Many arguments take no longer than few; the longest of those that begin alike is hidden. */
+static void test_arguments(void)
+{
+	enum { ARGUMENTS = 50000, NAMES = 50000 };
+	CLEANUP(privacy_free) struct privacy *p = privacy_new();
+	CLEANUP(session_free) struct session *s = session_new();
+	CLEANUP(free) char *long_name = NULL, *short_name = NULL;
+	size_t changed = 0;
+
+	s->cwd = xstrdup("/home/jane");
+	s->command = xcalloc(ARGUMENTS + 2, sizeof(*s->command));
+	s->command[0] = xstrdup("app.py");
+	for (unsigned i = 1; i <= ARGUMENTS; i++)
+		s->command[i] = xasprintf("jane-%u", 10000 + i);
+	privacy_of_session(p, s);
+	for (unsigned i = 0; i < NAMES; i++) {
+		CLEANUP(free) char *text = xasprintf("name_%u", i);
+		CLEANUP(str_done) struct str out = { 0 };
+
+		changed += privacy_of_name(p, text, strlen(text), &out);
+	}
+	is_u64(changed, 0, "names that are no arguments");
+	long_name = hidden(p, "(jane-10007)");
+	short_name = hidden(p, "jane-1");
+	is_str(long_name, "(argument)", "an argument that begins with the user's name");
+	is_str(short_name, "user-1", "the name alone");
+}
+
 int main(void)
 {
 	struct session *s = make_session();
@@ -254,6 +282,7 @@ int main(void)
 	ok(!strstr(s->notes[0].text, "jane") && strstr(s->notes[0].text, ": no probes, and user"),
 	   "a note stays, without the path: %s", s->notes[0].text);
 	test_commands();
+	test_arguments();
 	test_names(p);
 	test_ids(p);
 	test_random(p);
