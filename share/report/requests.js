@@ -143,6 +143,9 @@ const quantile = (calls, q) => {
 	return c.to - c.from;
 };
 
+const sumOf = (rows, key) => rows.reduce((n, r) => n + r[key], 0);
+const meanOf = calls => calls.reduce((n, c) => n + c.to - c.from, 0) / calls.length;
+
 const barOf = (rows, key, most) =>
 	h(
 		"div.req-bar",
@@ -216,13 +219,11 @@ function lineOf(call, parts, rows, most) {
 	);
 }
 
-// The causes that make the slow calls slower, in words. Those that make them faster are apart from them, so
-// that shares add up.
-function answer(what, name, slow, rows) {
-	const fastNs = rows.reduce((n, r) => n + r.fast, 0),
-		slowNs = rows.reduce((n, r) => n + r.slow, 0),
-		longer = rows.reduce((n, r) => n + max(0, r.slow - r.fast), 0),
-		shorter = longer - (slowNs - fastNs),
+// The causes that make the slow calls slower, in words. fastNs, slowNs: means of all calls, not
+// only of those whose causes were looked up. Causes that take less are apart: shares add up.
+function answer(what, name, slow, rows, fastNs, slowNs) {
+	const longer = rows.reduce((n, r) => n + max(0, r.slow - r.fast), 0),
+		shorter = rows.reduce((n, r) => n + max(0, r.fast - r.slow), 0),
 		most = rows.filter(r => r.slow - r.fast > longer / 10).slice(0, 3);
 	return h(
 		"p.req-answer",
@@ -284,7 +285,14 @@ function tasksShow({group, of}) {
 		);
 	$("requests-note").textContent = words.tasksExamined;
 	show({
-		answer: answer(words.tasks(of.count), taskName(group), of.slow, rows),
+		answer: answer(
+			words.tasks(of.count),
+			taskName(group),
+			of.slow,
+			rows,
+			sumOf(rows, "fast"),
+			sumOf(rows, "slow"),
+		),
 		durations: null,
 		quantiles: [of.p50_ns, of.p95_ns, of.p99_ns, of.longest_ns],
 		rows,
@@ -400,7 +408,14 @@ const requestsDraw = inSteps(function* () {
 				)
 			: words.allExamined;
 	show({
-		answer: answer(words.calls(calls.length), shortCall(f.name), slow.length, rows),
+		answer: answer(
+			words.calls(calls.length),
+			shortCall(f.name),
+			slow.length,
+			rows,
+			meanOf(fast),
+			meanOf(slow),
+		),
 		durations: histogram(calls),
 		quantiles: [0.5, 0.95, 0.99, 1].map(q => quantile(calls, q)),
 		rows,

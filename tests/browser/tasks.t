@@ -11,13 +11,16 @@ if ! by_library -q --python-trace native -o page.html --json page.json \
 	exit 1
 fi
 cat >requests.py <<'END'
-import asyncio
+import asyncio, time
 async def query(seconds): await asyncio.sleep(seconds)
 async def handle(i):
     slow = i in (7, 23)
     await query(0.1 if slow else 0.001)
     if not slow: await asyncio.sleep(0.01)
+def pause(i):
+    if i == 4000: time.sleep(0.5)
 async def main():
+    for i in range(4020): pause(i)
     await asyncio.gather(*[asyncio.create_task(handle(i), name="request-%d" % i) for i in range(40)])
 asyncio.run(main())
 END
