@@ -329,7 +329,10 @@ export const aroundHere = (/** @type {string} */ list) => "around here: " + list
 export const mainlyFor = ["mainly for ", "mainly released by "];
 export const ranBefore = "ran ";
 /** @type {((n: number) => string)[]} */
-export const waitedMeanwhile = [n => threads(n) + " waited", n => threads(n) + " stood"];
+export const waitedMeanwhile = [
+	n => threads(n) + " waited",
+	n => threads(n) + (n === 1 ? " was" : " were") + " blocked",
+];
 /** @type {(dur: string, before: boolean) => string} */
 export const fromPinned = (dur, before) =>
 	dur + (before ? " before" : " after") + " the start of the pinned slice";
@@ -533,9 +536,11 @@ export const otherCauseCount = (/** @type {number} */ n) => plural(n, "other cau
 export const durations = "Durations";
 /** @type {(n: number, all: string, name: HTMLElement, slowNs: string, fastNs: string) => Rich} */
 export const slowOnes = (n, all, name, slowNs, fastNs) => [
-	"The slowest " + n + " of " + all + " of ",
+	"The slowest " + (n === 1 ? "" : n + " ") + "of " + all + " of ",
 	name,
-	" take " + slowNs + " on average, those of the fast half " + fastNs + ". ",
+	n === 1
+		? ` takes ${slowNs}, those of the fast half ${fastNs} on average. `
+		: ` take ${slowNs} on average, those of the fast half ${fastNs}. `,
 ];
 /** @type {(longer: string, shorter: string | null) => string} */
 export const timeOfCauses = (longer, shorter) =>

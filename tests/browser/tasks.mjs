@@ -263,7 +263,7 @@ is(
 );
 await slow.evaluate(() => document.getElementById("requests").scrollIntoView());
 await slow.waitForSelector("#requests-body table");
-const option = await slow.locator("#requests-of option").first();
+const option = await slow.locator("#requests-of option", {hasText: "request-*"});
 is((await option.textContent()).replace(/\u00a0/g, " "), "tasks request-*, 40 tasks", "to choose");
 await slow.selectOption("#requests-of", await option.getAttribute("value"));
 await slow.waitForFunction(() =>
@@ -306,6 +306,19 @@ await slow.locator(".req-list button").first().click();
 await quiet(slow);
 const [first] = of.slowest;
 ok(shows(await view(slow), {at_ns: first.from_ns, ns: first.ns}), "the slowest is shown");
+const job = await slow.locator("#requests-of option", {hasText: "job-*"}).getAttribute("value");
+await slow.selectOption("#requests-of", job);
+await slow.waitForFunction(() =>
+	/15.tasks of/.test(document.getElementById("requests-body").innerText),
+);
+ok(
+	/^The slowest of 15 tasks of job-\* takes \S+ \S+, those of the fast half \S+ \S+ on average\. /.test(
+		(await slow.textContent(".req-answer")).replace(/\u00a0/g, " "),
+	),
+	"a twentieth of few tasks is one",
+	await slow.textContent(".req-answer"),
+);
+
 // Of the 201 slowest calls, the causes of 200 are looked up, but their mean is that of all.
 const pause = await slow.evaluate(
 	() =>

@@ -22,6 +22,7 @@ def pause(i):
 async def main():
     for i in range(4020): pause(i)
     await asyncio.gather(*[asyncio.create_task(handle(i), name="request-%d" % i) for i in range(40)])
+    await asyncio.gather(*[asyncio.create_task(query(0.002 * i), name="job-%d" % i) for i in range(15)])
 asyncio.run(main())
 END
 by_library -q --python-trace native -o requests.html --json requests.json requests.py || exit 99
