@@ -183,6 +183,22 @@ static bool waits_for_signal(const struct live_code *code)
 	return false;
 }
 
+/* Whether an earlier thread waits for the same lock in the same line, so that lock_waits_find() takes what was
+ * inferred for that one: there may be hundreds. */
+static bool is_like_earlier(const struct lock_waits *l, size_t i)
+{
+	const struct snapshot_frame *in = &l->snapshot->threads.v[i].frames.v[0];
+
+	for (size_t k = 0; l->waits.v[i].address && k < i; k++) {
+		const struct snapshot_frame *other = l->snapshot->threads.v[k].frames.v;
+
+		if (l->waits.v[k].expression && l->waits.v[k].address == l->waits.v[i].address &&
+		    other->code == in->code && other->line == in->line)
+			return true;
+	}
+	return false;
+}
+
 static void find_wait(struct lock_waits *l, size_t i)
 {
 	const struct snapshot_thread *t = &l->snapshot->threads.v[i];
@@ -204,7 +220,7 @@ static void find_wait(struct lock_waits *l, size_t i)
 		wait->address = 0;
 	if (parked && wait->address && !l->target->process.python->free_threaded)
 		look_at_owner(l, wait);
-	if (wait->holder == SIZE_MAX)
+	if (wait->holder == SIZE_MAX && !is_like_earlier(l, i))
 		infer_holder(l, i);
 }
 

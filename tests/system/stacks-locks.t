@@ -49,4 +49,37 @@ while read -r version python <&3; do
 	over
 done 3<pythons
 
+# Hundreds of threads wait in one line of a long file. CPU time is limited, which does not depend on other programs.
+"$tap_python" - >many.py <<'PYTHON'
+print("""import threading
+
+lock = threading.Lock()
+""", '# a line of a usual length in a long file\n' * 3000, """
+
+
+def waits():
+    with lock:
+        pass
+
+
+def calls():
+    waits()
+
+
+lock.acquire()
+for i in range(500):
+    threading.Thread(target=calls).start()
+with open('ready', 'w') as ready, open('go') as go:
+    print('ready', file=ready, flush=True)
+    go.read()
+lock.release()""", sep='')
+PYTHON
+begun "$tap_python" many.py
+# shellcheck disable=SC3045 # dash has it
+(ulimit -t 2 && exec "$GILTRACER" stacks -p $pid) >text
+is $? 0 'stacks of 500 threads that wait for a lock take little time'
+over
+wait $pid
+is $? 0 '  the program ends as without giltracer'
+
 done_testing
