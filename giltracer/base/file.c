@@ -295,6 +295,24 @@ static int remove_contents(int in, DIR *dir)
 	return 0;
 }
 
+/* A process that ends meanwhile may still make files in the folder. */
+#define REMOVE_TRIES 100
+
+/* Removes the folder, which is open as dir. */
+static int remove_dir(int in, const char *name, DIR *dir)
+{
+	for (unsigned i = 0; i < REMOVE_TRIES; i++) {
+		rewinddir(dir);
+		if (remove_contents(in, dir) < 0)
+			return -1;
+		if (unlinkat(in, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
+			return 0;
+		if (errno != ENOTEMPTY)
+			return -1;
+	}
+	return -1;
+}
+
 /* By descriptors: others may put a link in the place of a folder meanwhile. */
 static int remove_in(int in, const char *name)
 {
@@ -307,8 +325,8 @@ static int remove_in(int in, const char *name)
 		return -1;
 	fd = openat(in, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (dir && remove_contents(in, dir) < 0)
-		return -1;
+	if (dir)
+		return remove_dir(in, name, dir);
 	return unlinkat(in, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1;
 }
 
@@ -317,9 +335,7 @@ int file_remove_folder(int in, const char *name, int folder)
 	int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CLEANUP(closedir) DIR *dir = own < 0 ? NULL : fdopendir(own);
 
-	if (!dir || remove_contents(in, dir) < 0)
-		return -1;
-	return unlinkat(in, name, AT_REMOVEDIR) == 0 || errno == ENOENT ? 0 : -1;
+	return dir ? remove_dir(in, name, dir) : -1;
 }
 
 int file_remove_tree(const char *path, struct error *err)

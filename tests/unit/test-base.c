@@ -7,6 +7,7 @@
 #include <sys/inotify.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -109,6 +110,18 @@ static bool make_deep(const char *dir)
 	return at >= 0 && close(at) == 0;
 }
 
+/* A file that a process makes just before the folder is removed; libc's function is not used. */
+static const char *late_file;
+
+int unlinkat(int in, const char *name, int flags)
+{
+	if (flags == AT_REMOVEDIR && late_file) {
+		close(open(late_file, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+		late_file = NULL;
+	}
+	return (int)syscall(SYS_unlinkat, in, name, flags);
+}
+
 static void test_file(void)
 {
 	char dir[] = "/tmp/giltracer-test-XXXXXX";
@@ -140,6 +153,10 @@ static void test_file(void)
 	ok(make_deep(dir), "folders can be made that no path names");
 	ok(file_remove_tree(dir, &err) == 0 && access(dir, F_OK) < 0, "a tree is removed");
 	ok(file_remove_tree(dir, &err) == 0, "removing a missing tree is not an error");
+	ok(mkdir(dir, 0700) == 0, "a folder");
+	late_file = path.s;
+	ok(file_remove_tree(dir, &err) == 0 && !late_file && access(dir, F_OK) < 0,
+	   "a file that is made during the removal is removed, too");
 }
 
 static void test_vec(void)
