@@ -1107,35 +1107,48 @@ static pid_t writer_of(const pthread_rwlock_t *lock)
 }
 #endif
 
-#define RWLOCK(name, kind, parameters, ...)                                        \
-	EXPORT int pthread_rwlock_##name parameters                                \
-	{                                                                          \
-		struct wanted w;                                                   \
-		int ret = EBUSY;                                                   \
-                                                                                   \
-		need_real();                                                       \
-		if (UNLIKELY(process.mutexes))                                     \
-			ret = real.try##kind(lock);                                \
-		if (LIKELY(!process.mutexes) || (ret == EBUSY && !want(&w, lock))) \
-			return real.name(__VA_ARGS__);                             \
-		if (ret != EBUSY)                                                  \
-			return ret;                                                \
-		ret = real.try##kind(lock);                                        \
-		if (ret == EBUSY) {                                                \
-			begin_wanting(&w, writer_of(lock));                        \
-			ret = end_wanting(&w, real.name(__VA_ARGS__));             \
-		}                                                                  \
-		retract(w.bucket, w.place);                                        \
-		return ret;                                                        \
+/* glibc refuses a wrong time or clock, whether the lock is free or not. */
+static inline bool is_time(const struct timespec *until)
+{
+	return until->tv_nsec >= 0 && until->tv_nsec < 1000000000;
+}
+
+static inline bool is_clock(clockid_t clock)
+{
+	return clock == CLOCK_MONOTONIC || clock == CLOCK_REALTIME;
+}
+
+#define RWLOCK(name, kind, may_try, parameters, ...)                     \
+	EXPORT int pthread_rwlock_##name parameters                      \
+	{                                                                \
+		struct wanted w;                                         \
+		bool tries = UNLIKELY(process.mutexes) && (may_try);     \
+		int ret;                                                 \
+                                                                         \
+		need_real();                                             \
+		ret = tries ? real.try##kind(lock) : EBUSY;              \
+		if (LIKELY(!tries) || (ret == EBUSY && !want(&w, lock))) \
+			return real.name(__VA_ARGS__);                   \
+		if (ret != EBUSY)                                        \
+			return ret;                                      \
+		ret = real.try##kind(lock);                              \
+		if (ret == EBUSY) {                                      \
+			begin_wanting(&w, writer_of(lock));              \
+			ret = end_wanting(&w, real.name(__VA_ARGS__));   \
+		}                                                        \
+		retract(w.bucket, w.place);                              \
+		return ret;                                              \
 	}
 
-RWLOCK(rdlock, rdlock, (pthread_rwlock_t * lock), lock)
-RWLOCK(wrlock, wrlock, (pthread_rwlock_t * lock), lock)
-RWLOCK(timedrdlock, rdlock, (pthread_rwlock_t * lock, const struct timespec *until), lock, until)
-RWLOCK(timedwrlock, wrlock, (pthread_rwlock_t * lock, const struct timespec *until), lock, until)
-RWLOCK(clockrdlock, rdlock,
+RWLOCK(rdlock, rdlock, true, (pthread_rwlock_t * lock), lock)
+RWLOCK(wrlock, wrlock, true, (pthread_rwlock_t * lock), lock)
+RWLOCK(timedrdlock, rdlock, is_time(until), (pthread_rwlock_t * lock, const struct timespec *until),
+       lock, until)
+RWLOCK(timedwrlock, wrlock, is_time(until), (pthread_rwlock_t * lock, const struct timespec *until),
+       lock, until)
+RWLOCK(clockrdlock, rdlock, is_time(until) && is_clock(clock),
        (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), lock, clock, until)
-RWLOCK(clockwrlock, wrlock,
+RWLOCK(clockwrlock, wrlock, is_time(until) && is_clock(clock),
        (pthread_rwlock_t * lock, clockid_t clock, const struct timespec *until), lock, clock, until)
 
 EXPORT int pthread_rwlock_unlock(pthread_rwlock_t *lock)

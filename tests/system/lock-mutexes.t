@@ -107,6 +107,10 @@ def behaves():
         thread.start()
         thread.join()
         results += [libc.pthread_rwlock_unlock(lock) for _ in range(results[before:].count(0))]
+    wrong = ctypes.create_string_buffer((0).to_bytes(8, 'little') + b'\xff' * 8, 16)
+    results += [libc.pthread_rwlock_timedrdlock(lock, wrong), libc.pthread_rwlock_timedwrlock(lock, wrong)]
+    if hasattr(libc, 'pthread_rwlock_clockrdlock'):
+        results += [libc.pthread_rwlock_clockrdlock(lock, 2, PAST), libc.pthread_rwlock_clockwrlock(lock, 1, wrong)]
     mutex, condition = made(libc.pthread_mutex_init), made(libc.pthread_cond_init)
     libc.pthread_mutex_lock(mutex)
     results.append(libc.pthread_cond_timedwait(condition, mutex, PAST))
