@@ -392,6 +392,8 @@ static uint32_t *next_version(void)
 		const uint32_t next = newest_version() + 1;
 		size_t n = 0;
 
+		if (next == 1)
+			return NULL;
 		for (uint32_t *p = data.from; !round && p < data.to; p++) {
 			if (*p == next && words.n == sizeof(words.at) / sizeof(*words.at))
 				return NULL;
