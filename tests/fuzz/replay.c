@@ -60,6 +60,8 @@ int main(int argc, char **argv)
 	LLVMFuzzerTestOneInput((const uint8_t *)"", 0);
 	ok(true, "the empty input");
 	replay_folder(dir);
+	if (!top && argc == 1)
+		ok(false, "top_srcdir names the folder in which tests/fuzz/seeds is");
 	for (int i = 1; i < argc; i++)
 		replay(argv[i]);
 	return done_testing();

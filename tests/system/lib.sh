@@ -15,6 +15,7 @@ unset PYTHONPATH PYTHONSTARTUP PYTHONWARNINGS VIRTUAL_ENV GILTRACER_DATADIR \
 	GITHUB_ACTIONS
 
 : "${top_srcdir:=$(cd "$(dirname "$0")/../.." && pwd)}"
+[ ! -e config.status ] || : "${top_builddir:=$PWD}" # run alone in the build folder
 : "${top_builddir:=$top_srcdir}"
 : "${GILTRACER:=$top_builddir/giltracer/giltracer}"
 : "${GILTRACER_TEST_REQUIRE:=}"
