@@ -55,6 +55,13 @@ recorded() {
 	"$GILTRACER" -q --duration 1 --json got.json -o got.html "$@"
 }
 
+# named NAME: the threads of the recorded child are its three.
+named() {
+	is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
+		"['MainThread', 'request-0', 'request-1']" "$1" ||
+		diag "$(json got.json "[(t['name'], t['tid'], t['holds'], t['total_ns'], t['unknown_ns']) for t in d['threads']]")"
+}
+
 python=$(cpythons | sed -n '1s/^[^ ]* //p')
 started sh -c "'$python' spin.py plain; true"
 ok 'stacks of a shell in front of Python' "$GILTRACER" stacks -p "$parent"
@@ -63,11 +70,9 @@ like "$(cat err)" "process $parent is not CPython: using process $child, its des
 ok 'top' "$GILTRACER" top -p "$parent" -n 1 --json
 is "$(json out 'd["pid"]')" "$child" '  of its child'
 ok 'a recording' recorded -p "$parent"
-is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
-	"['MainThread', 'request-0', 'request-1']" '  of its child'
+named '  of its child'
 ok 'a recording by the library' recorded -p "$parent" --probes preload
-is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
-	"['MainThread', 'request-0', 'request-1']" '  of its child, too'
+named '  of its child, too'
 ended
 
 started sh -c "'$python' spin.py plain & '$python' -c 'import time; time.sleep(1000)' & wait"
@@ -81,14 +86,12 @@ every_cpython interpreters
 while read -r version python <&3; do
 	started "$python" spin.py fork
 	recorded -p "$parent" || :
-	is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
-		"['MainThread', 'request-0', 'request-1']" "$version: threads of a server's child have names"
+	named "$version: threads of a server's child have names"
 	is "$(json got.json "{(f['file'] or '').rsplit('/', 1)[-1] for f in d['functions'] if f['function'] == 'spin'}")" \
 		"{'spin.py'}" "$version: its functions have files"
 	if [ "$version" != 3.6 ]; then # which cannot load the library
 		recorded -p "$parent" --probes preload || :
-		is "$(json got.json "sorted(t['name'] for t in d['threads'] if t['pid'] == $child)")" \
-			"['MainThread', 'request-0', 'request-1']" "$version: also by the library"
+		named "$version: also by the library"
 	fi
 	ended
 
