@@ -115,6 +115,7 @@ exits 139 'a program that crashes' "$GILTRACER" --flight 500ms --python "$python
 	phases.py crash
 died
 group=
+limit=
 for folder in memory unified .; do
 	group=/sys/fs/cgroup/$folder/giltracer-test.$$
 	mkdir "$group" 2>/dev/null || continue

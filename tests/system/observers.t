@@ -89,7 +89,7 @@ exact() {
 
 {
 	cpythons
-	echo "3.8 $(cpython 3.8)"
+	if old=$(cpython 3.8); then echo "3.8 $old"; fi
 	newer_pythons
 } >interpreters
 while read -r version python <&3; do

@@ -82,6 +82,7 @@ static inline void fixture_done(struct fixture *f)
 	vec_done(&f->model.gils);
 	vec_done(&f->model.locks);
 	vec_done(&f->model.lock_blame);
+	vec_done(&f->model.imports);
 	vec_done(&f->model.cpu_blame);
 	for (size_t i = 0; i < f->slices.thread_count; i++)
 		free(f->slices.threads[i].v);
