@@ -169,8 +169,12 @@ def counter():
 
 
 def sort_in_crowd(barrier):
-    """One thread after the other; the others wait."""
+    """One thread after the other; the others wait, but for the time for which they have no CPU."""
     own = [0]
+
+    def delay():
+        with open('/proc/thread-self/schedstat') as schedstat:
+            return int(schedstat.read().split()[1])
 
     def key(x):
         began = time.perf_counter_ns()
@@ -179,9 +183,11 @@ def sort_in_crowd(barrier):
         return x
 
     barrier.wait()
+    delayed = delay()
     began = time.perf_counter_ns()
     shared.sort(key=key)
     waited[threading.current_thread().name] = time.perf_counter_ns() - began - own[0]
+    waited['delay of ' + threading.current_thread().name] = delay() - delayed
 
 
 def crowd():

@@ -130,8 +130,10 @@ is "$(of world 'all(stops(n, "MainThread") + stops(n, None) == t(n)["stopped_ns"
 is "$(of world 'len(blocked("stopped", "compute")), len(blocked("stops others", "world"))')" \
 	'(1, 1)' 'in which functions'
 like "$(cat world.txt)" 'stopped all other threads for' 'the verdict says so'
-tried crowd '0.95 * sum(w.values()) <= waits("list") <= sum(w.values()) or
-	"%d, not %d" % (waits("list"), sum(w.values()))' 'threads that wait for one object, asleep or spinning'
+tried crowd '(lambda all, delay: 0.95 * (all - delay) <= waits("list") <= all or
+	"%d, not %d, of which %d without a CPU" % (waits("list"), all, delay))(
+	*(sum(w[of + "sort-%d" % i] for i in range(4)) for of in ("", "delay of ")))' \
+	'threads that wait for one object, asleep or spinning'
 is "$(of crowd 'known()')" True 'all states add up'
 is "$(of crowd '[(l["of"], l["name"], l["spins"] >= 1) for l in d["locks"] if l["of"] == "list"]')" \
 	"[('list', 'shared', True)]" 'the first one to wait tries without sleeping'
